@@ -1,9 +1,9 @@
 """`make demo`: a live word count on a real Pulsar, checked against an independent count of the same input.
 
-The demo starts a local Pulsar, and sends it real text that keeps arriving. The text is the license and notice files of
+The demo starts a local Pulsar, and sends real text to it continuously. The text is the license and notice files of
 Pulsar's distribution, and then the server's own live log. Spark counts words in 5-second windows, and writes the counts
 to a topic. The demo shows the counts as they arrive, reads the topic back as a batch, and compares the total of every
-word. It exits with 1, and prints the differences, unless all are equal.
+word. If a total differs, the demo prints the differences, and exits with 1.
 """
 
 import argparse
@@ -35,7 +35,7 @@ _DEADLINE_SECONDS = 120.0
 
 
 class Feeder(threading.Thread):
-    """A thread that sends every line with the official Python client, and counts its words independently of Spark."""
+    """A thread that sends lines with the official Python client, and counts their words independently of Spark."""
 
     def __init__(self, server: LocalPulsar, seconds: float) -> None:
         super().__init__(name="feeder")
@@ -121,7 +121,7 @@ def run(server: LocalPulsar, seconds: float, checkpoint: str) -> int:
 
 
 def counts_so_far(spark: SparkSession, server: LocalPulsar) -> DataFrame | None:
-    """Return the result topic as a batch; None until it exists and has its schema."""
+    """Return the result topic as a batch, or None if the topic or its schema does not exist yet."""
     try:
         counts = (
             spark.read.format("pulsar")

@@ -1,4 +1,4 @@
-"""Copy the messages that arrived in a topic since the last run to another topic, each message once, and end.
+"""Copy the messages that arrived since the last run from one topic to another, each message exactly once.
 
     python examples/orders_by_cron.py pulsar://localhost:6650 orders orders-copy --checkpoint /jobs/checkpoint
 

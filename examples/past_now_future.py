@@ -2,13 +2,14 @@
 
     python examples/past_now_future.py
 
-The example starts its own Pulsar, in which a shop keeps selling. Three queries run the same function `sales`:
+The example starts its own Pulsar, in which a shop sells continuously. Three queries run the same function `sales`:
 
 1. over history, as a batch: all orders until now, read from where they are stored;
-2. over the following orders, as a stream that starts exactly where the batch ends;
-3. over everything, as one stream that catches up from storage and then follows the topic.
+2. over later orders, as a stream that starts exactly at the end of the batch;
+3. over all orders, as one stream that first reads the stored orders and then follows the topic.
 
-The sum of 1 and 2, the result of 3, and the shop's own books must be equal. Otherwise, the program exits with 1.
+The sum of the first two results, the third result, and the shop's own count must be equal. Otherwise, the program exits
+with 1.
 """
 
 import json
@@ -33,7 +34,7 @@ TOPIC = "persistent://public/default/orders"
 ITEMS = ("tea", "milk", "bread", "salt")
 PAST_ORDERS = 20_000
 FUTURE_SECONDS = 8.0
-# With small ledgers, this short past has closed ones.
+# The ledgers are small, so that even this short history has closed ledgers.
 SERVER = {"managedLedgerMaxEntriesPerLedger": "50", "managedLedgerMinLedgerRolloverTimeMinutes": "0"}
 
 
@@ -50,7 +51,7 @@ class Order(pulsar.schema.Record):
 
 
 class Shop(threading.Thread):
-    """A shop that sells until it is closed, with the official Python client, and keeps books."""
+    """A shop that sends its orders with the official Python client until it is closed, and counts the orders."""
 
     def __init__(self, service_url: str) -> None:
         super().__init__(name="shop")

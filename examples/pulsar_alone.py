@@ -1,9 +1,9 @@
-"""The word count of word_count_stream.py with Pulsar alone: lines, counts, offsets and state are all in topics.
+"""The word count of `word_count_stream.py`, but with Pulsar as the only storage: offsets and state are in topics.
 
     python examples/pulsar_alone.py pulsar://localhost:6650 lines counts
 
-Each count is in the result once, even if processes are killed. Start the program again, on any machine: it resumes
-where it ended. `--available-now` counts the present messages and ends.
+Each count is in the result exactly once, even if processes are killed. Start the program again, on any machine: it
+resumes where it ended. `--available-now` counts the present messages and ends.
 """
 
 import argparse

@@ -1,4 +1,4 @@
-"""A batch that counts the words of all present lines of a topic, and writes the result to another topic.
+"""A batch that counts the words of all lines in a topic, and writes the result to another topic.
 
 python examples/word_count_batch.py pulsar://localhost:6650 lines totals
 """

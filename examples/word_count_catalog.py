@@ -1,4 +1,4 @@
-"""The word count with tables alone: topics are tables of the catalog, and the whole query is SQL.
+"""The word count in SQL, with topics as tables of the catalog.
 
 python examples/word_count_catalog.py pulsar://localhost:6650 http://localhost:8080 lines word_counts
 """

@@ -4,8 +4,9 @@ The default is the wheel of this machine. A platform is linux-x86_64, linux-aarc
 catalog must exist (`make jar`). Zig links for Linux, so the wheels run on glibc 2.17 and later, wherever they were
 built. The kernel contains no path of this machine.
 
-Rust's standard library for another platform is the one of rustup, if it was added (`rustup target add`). Otherwise, a
-compiler with that library is downloaded from Debian's packages. Nothing else but crates is downloaded.
+If Rust's standard library for another platform was added with rustup (`rustup target add`), that library is used.
+Otherwise, a compiler with that library is downloaded from Debian's packages. Apart from crates, nothing else is
+downloaded.
 """
 
 from __future__ import annotations
@@ -69,8 +70,8 @@ def build(name: str, out: str) -> None:
 
 def _environment() -> dict[str, str]:
     """Return the environment of this process, with flags that remove the paths of this machine from compiled files."""
-    # The kernel uses abi3, so its build needs no interpreter. Remove the one in the environment, which is not the
-    # target's.
+    # The kernel uses abi3, so its build needs no interpreter. Remove the interpreter in the environment, which is not
+    # the interpreter of the target.
     kept = {key: value for key, value in os.environ.items() if key not in ("PYO3_PYTHON", "RUSTFLAGS")}
     crates = Path(os.environ.get("CARGO_HOME", Path.home() / ".cargo")) / "registry" / "src"
     flags = [
@@ -82,7 +83,7 @@ def _environment() -> dict[str, str]:
 
 
 def _compiler(name: str) -> Mapping[str, str]:
-    """Return variables that name a compiler for a platform; none if cargo's own compiler is sufficient."""
+    """Return variables that select a compiler for a platform; empty if cargo's own compiler is sufficient."""
     if _has_library(TARGETS[name]):
         return {}
     if name not in _DEBIAN or this_platform() not in _DEBIAN:

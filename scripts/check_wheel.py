@@ -2,9 +2,9 @@
 
 The exit code is 1 if any wheel has a fault.
 
-The checks are about tags, required files, forbidden files, paths of the build machine, and debugging symbols. Required
-are every file of the package's source, the kernel, the jar and the licenses. The program auditwheel reports the C
-library that a wheel for Linux needs. The program abi3audit reports whether the kernel keeps to Python's stable
+The checks examine tags, required files, forbidden files, paths of the build machine, and debugging symbols. A wheel
+must contain every file of the package's source, the kernel, the jar and the licenses. The program auditwheel reports
+the C library that a wheel for Linux needs. The program abi3audit reports whether the kernel uses only Python's stable
 interface.
 """
 
@@ -43,7 +43,7 @@ def main() -> int:
 
 
 def faults(wheel: Path) -> list[str]:
-    """Return the faults of name and content; empty for a good wheel."""
+    """Return the faults in the name and the content of a wheel; empty if the wheel has no fault."""
     name = _NAME.fullmatch(wheel.name)
     if name is None:
         return [f"expected a name pyspark_pulsar-VERSION-cp311-abi3-PLATFORM.whl, got {wheel.name}"]
@@ -75,7 +75,7 @@ def _wrong_files(content: Iterable[str], described: str) -> Iterator[str]:
 
 
 def source_files() -> set[str]:
-    """Return the files of the package in this clone, as a wheel names them, without the files of a build."""
+    """Return the paths in a wheel of the package's files in this clone. Files that a build created are omitted."""
     source = ROOT / "src"
     return {
         str(file.relative_to(source))
@@ -129,7 +129,7 @@ def _symbols(content: dict[str, bytes]) -> Iterator[str]:
 
 
 def refused_by_auditors(wheel: Path) -> list[str]:
-    """Return the complaints of abi3audit, and for Linux of auditwheel."""
+    """Return the faults that abi3audit reports, and for Linux also the faults that auditwheel reports."""
     wrong = []
     audit = _run("abi3audit", "--strict", "--report", str(wheel))
     if audit.returncode:

@@ -1,8 +1,8 @@
 """Run kernel calls of the wheel for aarch64 under an emulator: `emulate_aarch64.py ROOT WHEEL`.
 
 scripts/debian_root.sh creates the folder ROOT from qemu-user, `python3.13:arm64` and `libstdc++6:arm64`. The calls are
-the unit tests of golden entries and of encoding. They read every schema type as Java wrote it, and write every schema
-type. The exit code is pytest's.
+the unit tests of golden entries and of encoding. These tests decode values of every schema type that Java wrote, and
+encode values of every schema type. The exit code is the exit code of pytest.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Fuzz everything in the kernel that reads foreign bytes: kernel/fuzz, built on stable Rust by `make fuzz`.
 
 Each target starts from the golden entries and their payloads, and from the inputs that earlier runs kept in the cache.
-A failure is a panic, more than 10 s, or more than 2 GiB for one input. The input is kept, and this program prints how
+A failure is a panic, more than 10 s, or more than 2 GiB for one input. The input is stored, and this program prints how
 to repeat the failure, and ends with 1. All targets share the duration of `--seconds`.
 """
 
@@ -81,7 +81,8 @@ def _odd_entries(target: str) -> Iterator[bytes]:
 def _bookie_answers(entry: bytes) -> Iterator[bytes]:
     """Yield inputs of kernel/fuzz/targets/bookie.rs.
 
-    They are answers to READ_ENTRY and BATCH_READ about ledger 7 without digests, and an entry of a compacted ledger.
+    The inputs are answers to READ_ENTRY and BATCH_READ for ledger 7, without digests. One input is an entry of a
+    compacted ledger.
     """
     ids = [number.to_bytes(8, "big") for number in range(8)]
     bodies = [ids[7] + ids[number] + ids[0] + ids[1] + entry for number in (0, 1)]
@@ -103,7 +104,7 @@ def _message_frame(entry: bytes) -> bytes:
 def _offloaded(target: str) -> Iterator[bytes]:
     """Yield step, length of the index, first entry, number of further entries, index, data.
 
-    kernel/fuzz/common/stored.rs describes them.
+    kernel/fuzz/common/stored.rs describes these parts of an input.
     """
     names = {"tiered-object": ("object-index", "object"), "map-file": ("map-index", "map-data")}.get(target)
     if names is not None:
@@ -172,9 +173,9 @@ def _records(target: str) -> Iterator[bytes]:
 
 
 def _sequences() -> Iterator[bytes]:
-    """Yield interleaved chunks 0 to 2 of two messages, with batches between, clear and encrypted.
+    """Yield interleaved chunks 0 to 2 of two messages, with batches between the chunks, encrypted and not encrypted.
 
-    kernel/fuzz/common/sequence.rs describes them.
+    kernel/fuzz/common/sequence.rs describes the format of these inputs.
     """
     a, b, batch = 0b0101, 0b1101, 0
     order = [(a, 0), (b, 0), (batch, 2), (b, 1), (a, 1), (b, 2), (a, 2), (a, 2)]

@@ -23,7 +23,7 @@ _HEAD = 26
 
 @dataclass(frozen=True)
 class Bar:
-    """A measure. `ours` marks measures of this package, which have its color; the others are for comparison."""
+    """A measure in a chart. `ours` is true for a measure of this package, and determines the color of the bar."""
 
     label: str
     value: float
@@ -32,7 +32,7 @@ class Bar:
 
 
 def charts() -> dict[Path, str]:
-    """Return the charts: path to text."""
+    """Return the text of each chart, by the path of the chart."""
     return {
         PICTURES / "speed.svg": _chart("Times as fast as the official Python client", _speed()),
         PICTURES / "catching-up.svg": _chart("A stream catches up, start included: rows/s", _catching_up()),
@@ -145,7 +145,7 @@ def _row(bar: Bar, top: int, longest: float) -> str:
 
 
 def picture_style() -> str:
-    """Return the style with the colors, which each picture contains."""
+    """Return the style that each picture contains, with the colors."""
     lines = (PICTURES / "architecture.svg").read_text().splitlines(keepends=True)
     first, last = lines.index("  <style>\n"), lines.index("  </style>\n")
     return "".join(lines[first : last + 1])

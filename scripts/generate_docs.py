@@ -20,7 +20,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-# Pages need the names that modules import from the kernel, and none of its functions: no kernel has to be compiled.
+# Pages need only the names that modules import from the kernel, and not its functions. So no kernel must be compiled.
 if find_spec("pyspark_pulsar._kernel") is None:
     from sphinx.ext.autodoc.mock import MockFinder
 
@@ -115,7 +115,7 @@ _ERRORS_END = """\
 
 
 def pages() -> dict[Path, str]:
-    """Return the generated pages: path to text."""
+    """Return the text of each generated page, by the path of the page."""
     docs = ROOT / "docs"
     return {
         docs / "options.md": options_page(),
@@ -126,7 +126,7 @@ def pages() -> dict[Path, str]:
 
 
 def options_page() -> str:
-    """Return the page of all options, with a heading, and so an anchor, for each."""
+    """Return the page of all options. Each option has a heading, and so an anchor."""
     lines = [_NOTICE, _OPTIONS_HEAD]
     for title, scope, bases in _OPTION_SECTIONS:
         inherited = {name for base in bases for name in option_fields(base)}
@@ -164,7 +164,7 @@ def _option_lines(option: OptionField, default: object) -> Iterator[str]:
 
 
 def _default(option: OptionField, value: object) -> str:
-    """Return the default in words, or as a user would write it."""
+    """Return the default in words, or in the form in which a user would write it."""
     if value is MISSING:
         return "none; you must set the option"
     if option.unset:
@@ -194,7 +194,7 @@ _LARGE_NUMBER = re.compile(r"(?<![\w:])(?<!ISO )\d{4,}\b")
 
 
 def _accepted(option: OptionField) -> str:
-    """Return the expected value in words, as the parser names it for an empty text, with its examples as code."""
+    """Return the description of accepted values from the parser's error for an empty text, with examples as code."""
     try:
         option.parse("")
     except ValueError as expected:

@@ -2,8 +2,8 @@
 
     .venv/bin/python scripts/pin_server.py 4.2.4
 
-Maven resolves the dependencies of that version's broker. The broker names no implementation of logging, so this script
-adds one. Its version is from the parent POM of the broker's version, or from the list below.
+Maven resolves the dependencies of that version's broker. The broker depends on no implementation of logging, so this
+script adds an implementation. Its version is from the parent POM of the broker's version, or from the list below.
 """
 
 from __future__ import annotations

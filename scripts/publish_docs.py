@@ -3,7 +3,8 @@
     python scripts/publish_docs.py site TREE --version 0.2.0 --url https://example.com/docs
 
 Each version has its own folder, TREE/0.2.0. The menu of versions lists all of them, also in older versions. The first
-page leads to the newest version that is not a pre-release. Publishing a version again replaces it.
+page leads to the newest version that is not a pre-release. Publishing a version again replaces the earlier site of this
+version.
 """
 
 from __future__ import annotations

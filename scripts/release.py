@@ -1,6 +1,7 @@
 """Set the version of the package, and date its changes: `python scripts/release.py VERSION`.
 
-docs/releasing.md has all steps. `--check TAG` checks that they were done for a tag, and prints the changes.
+docs/releasing.md has all steps of a release. `--check TAG` checks that the steps were done for a tag, and prints the
+changes.
 
 Only kernel/Cargo.toml defines the version. kernel/Cargo.lock repeats it. The heading of the newest changes becomes that
 version and today's date (UTC).
@@ -23,7 +24,7 @@ _DATED = re.compile(r"^## \[(\d\S*)\] - \d{4}-\d{2}-\d{2}$", re.MULTILINE)
 
 
 def release_files(files: dict[str, str], version: str, today: dt.date) -> dict[str, str]:
-    """Return the changed files: path below the repository to text. Raises ValueError with the reason."""
+    """Return the text of each changed file, by its path in the repository. Raises ValueError with the reason."""
     if not _VERSION.fullmatch(version):
         raise ValueError(f"expected a version of three numbers, such as 0.1.0, got {version!r}; correct it")
     wanted = Version(version)
@@ -49,7 +50,7 @@ def release_files(files: dict[str, str], version: str, today: dt.date) -> dict[s
 def notes(files: dict[str, str], tag: str) -> str:
     """Return the changes of the tagged version, without their heading.
 
-    Raises ValueError if the tag, kernel/Cargo.toml and the newest changes are not of one version.
+    Raises ValueError if the tag, kernel/Cargo.toml and the newest changes do not have the same version.
     """
     version = tomllib.loads(files["kernel/Cargo.toml"])["package"]["version"]
     if tag != f"v{version}":

@@ -1,7 +1,7 @@
 """Time the parts of `make test`: run one part, or show the seconds of all parts that ran.
 
 `test_times.py run NAME COMMAND...` runs the command, and stores its seconds and its result in `.venv/test-times/NAME`.
-`test_times.py show` prints the notes as a table, the slowest part first, and how to repeat failed tests.
+`test_times.py show` prints the stored results as a table with the slowest part first, and how to repeat failed tests.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _COUNTS: Final = re.compile(r"(\d+) (passed|failed|error)")
 
 
 def run(name: str, command: list[str]) -> int:
-    """Run the command, show its output, and note the result.
+    """Run the command, show its output, and store the seconds and the result.
 
     Returns:
         The exit code of the command.

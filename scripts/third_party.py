@@ -1,9 +1,9 @@
-"""Write what a wheel must contain about works of others: THIRD-PARTY.txt and requirements/sbom.cdx.json.
+"""Write the files about third-party software that a wheel must contain: licenses and bill of materials.
 
 THIRD-PARTY.txt has the licenses of every crate that is linked into the kernel, on any platform that has wheels. The
-other file is the bill of materials, a CycloneDX document. It lists those crates, and the Python packages that pip
-installs too. A bill by maturin would also contain paths of the machine, a time, and crates that run only during the
-build.
+file requirements/sbom.cdx.json is the bill of materials, a CycloneDX document. The bill lists those crates, and the
+Python packages that pip installs with this package. A bill by maturin would also contain paths of the machine, a time,
+and crates that run only during the build.
 
 Run the script as `python scripts/third_party.py` after a change of dependencies. It needs cargo, and the crates'
 sources, which `make build` downloads. It raises `LicenseMissing` for a crate without an accepted license, or without
@@ -157,7 +157,7 @@ def _normalize(text: str) -> str:
 
 
 def bill(crates: list[Crate]) -> str:
-    """Return the bill of materials: linked crates, and packages that `pip` installs too.
+    """Return the bill of materials: linked crates, and packages that `pip` installs with this package.
 
     For packages, only ranges of versions are known. Such components are external (CycloneDX 1.7).
     """
@@ -218,7 +218,7 @@ def _package(text: str, scope: str) -> dict[str, Any]:
 
 
 def files() -> dict[Path, str]:
-    """Return the files: path to text."""
+    """Return the text of each file, by the path of the file."""
     crates = linked_crates()
     return {NOTICES: notices(crates), BILL: bill(crates)}
 

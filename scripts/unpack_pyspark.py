@@ -1,7 +1,7 @@
 """Unpack a version of PySpark into a folder: `python scripts/unpack_pyspark.py REQUIREMENTS FOLDER`.
 
-PySpark is published as source only. pip would build a wheel of it, which is 450 MB of jars packed again and unpacked
-again. This program has pip download and verify the archive, and puts its files where that wheel would.
+PySpark is published as source only. pip would build a wheel of it, and so pack 450 MB of jars, and unpack them
+again. This program has pip download and verify the archive, and writes its files to the same paths as that wheel.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _FOLDERS = {
 
 
 def _members(source: tarfile.TarFile) -> Iterator[tarfile.TarInfo]:
-    """Yield the files that a wheel would contain, with their paths in it."""
+    """Yield the files that a wheel would contain, with their paths in the wheel."""
     for member in source:
         _, *parts = PurePosixPath(member.name).parts
         for depth in (1, 2):

@@ -6,7 +6,7 @@ use crate::entry::{Entry, EntryBatch};
 use crate::selection::Position;
 use crate::selection::row_filter::RowFilter;
 
-/// The messages of one entry that count, and the entry's size.
+/// The number of messages of one entry that the filter accepts, and the entry's size.
 #[derive(Debug, Clone, Copy)]
 struct Count {
     ledger: i64,
@@ -22,7 +22,7 @@ pub struct BacklogSlice {
     pub end: Position,
     /// Number of messages in the slice.
     pub messages: u64,
-    /// Stored bytes. Each message has an equal share of its entry's bytes.
+    /// Number of stored bytes. The bytes of an entry are divided equally among its messages.
     pub bytes: u64,
 }
 
@@ -34,7 +34,8 @@ pub struct Backlog {
 }
 
 impl Backlog {
-    /// Creates an empty backlog. Messages that `filter` refuses by their entry's metadata do not count.
+    /// Creates an empty backlog. The backlog does not count the messages of an entry whose metadata `filter`
+    /// refuses.
     pub fn new(filter: RowFilter) -> Self {
         Self { counts: VecDeque::new(), filter }
     }
@@ -56,8 +57,8 @@ impl Backlog {
         (messages, bytes)
     }
 
-    /// Counts the messages of an entry. An unreadable entry counts as one message, and fails the task that
-    /// reads it.
+    /// Counts the messages of an entry. An unreadable entry is counted as one message. The task that reads
+    /// this entry will fail.
     fn count(&self, entry: &Entry) -> Count {
         let messages = entry.parts().map_or(1, |parts| {
             let metadata = &parts.metadata;
@@ -79,12 +80,12 @@ impl Backlog {
         }
     }
 
-    /// Returns the longest slice from `start` to `end` (exclusive) that was counted and is within `most`
-    /// messages and bytes.
+    /// Returns the longest slice of counted entries from `start` to `end` (exclusive). The slice has at most
+    /// `most` messages and bytes.
     ///
     /// The slice ends between entries, with two exceptions. The limit of messages may end the slice inside
-    /// any entry, and the limit of bytes inside its first entry. With `at_least_one` the slice contains the
-    /// first message, or the first entry if that entry has no messages, whatever its size.
+    /// any entry. The limit of bytes may end the slice inside its first entry. With `at_least_one` the slice
+    /// contains the first message, or the first entry if that entry has no messages, whatever its size.
     pub fn take(&self, start: Position, end: Position, most: (u64, u64), at_least_one: bool) -> BacklogSlice {
         let mut taken = BacklogSlice { end: start, messages: 0, bytes: 0 };
         let mut must = at_least_one;
@@ -128,7 +129,8 @@ impl Part {
         Some(Self { first, messages: behind.saturating_sub(first), whole: *count })
     }
 
-    /// Returns the share of `messages` in the bytes of the entry, or all bytes if the entry has no messages.
+    /// Returns the part of the entry's bytes that belongs to `messages` messages. If the entry has no
+    /// messages, returns all of its bytes.
     fn bytes_of(&self, messages: u32) -> u64 {
         let bytes = u64::from(self.whole.bytes);
         match u64::from(self.whole.messages) {
@@ -137,11 +139,11 @@ impl Part {
         }
     }
 
-    /// Returns how many of the messages fit into the limits that are left, or `None` if the entry does not
+    /// Returns the number of messages that fit into the remaining limits, or `None` if the entry does not
     /// fit.
     fn fitting(&self, left: (u64, u64), is_first: bool, must: bool) -> Option<u32> {
         if self.messages == 0 {
-            // The entry has no message in the range, so only its bytes count.
+            // The entry has no message in the range, so only its bytes are compared with the limits.
             let fits = self.bytes_of(0) <= left.1 && left.0 > 0;
             return (must || fits || self.whole.messages > 0).then_some(0);
         }

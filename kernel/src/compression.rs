@@ -1,17 +1,18 @@
 //! Compression and decompression of payloads.
 //!
-//! A damaged or forged size field must never decide how much memory is allocated. A limit and the best
-//! possible ratio of each codec bound the size before the allocation. A payload that unpacks to more than its
-//! stated size is an error.
+//! A damaged or forged size field must never decide how much memory is allocated. Before the allocation, the
+//! size is compared with a limit, and with the best possible ratio of the codec. A payload whose decompressed
+//! size exceeds the stated size is an error.
 
 use flate2::{Compress, Compression, Decompress, FlushCompress, FlushDecompress, Status};
 use lz4_flex::block::{CompressError, CompressTable, compress_into_with_table, get_maximum_output_size};
 
 use crate::error::{ErrorKind, KernelError, Result};
 
-/// Largest decompressed payload, whatever the limit: 1 GiB. Arrow's 32-bit offsets end at 2 GiB.
+/// Maximum size of a decompressed payload in bytes, even if the limit is larger. Arrow's 32-bit offsets end
+/// at 2 GiB.
 pub const MAX_UNCOMPRESSED: usize = 1 << 30;
-/// More bytes than any codec needs for an empty payload.
+/// Upper limit on the compressed size of an empty payload, in bytes, for all codecs.
 const MAX_STUB: usize = 32;
 
 /// The codecs of `CompressionType` in PulsarApi.proto.
@@ -30,7 +31,7 @@ pub enum Codec {
 }
 
 impl Codec {
-    /// Returns the codec with the number that the metadata contains.
+    /// Returns the codec that has this number in the metadata of an entry.
     pub fn from_number(number: u64) -> Result<Self> {
         [Self::None, Self::Lz4, Self::Zlib, Self::Zstd, Self::Snappy]
             .into_iter()
@@ -45,7 +46,7 @@ impl Codec {
             })
     }
 
-    /// Returns the codec with the name that the options contain.
+    /// Returns the codec that has this name in the options.
     pub fn from_name(name: &str) -> Result<Self> {
         Ok(match name {
             "NONE" => Self::None,
@@ -61,7 +62,7 @@ impl Codec {
         })
     }
 
-    /// Returns the number that the metadata contains.
+    /// Returns the number of the codec in the metadata of an entry.
     pub fn number(self) -> u64 {
         match self {
             Self::None => 0,
@@ -73,8 +74,8 @@ impl Codec {
     }
 }
 
-/// Decompresses to exactly `size` bytes. Fails with "too_large" if `size` is above `limit`, and with
-/// "corrupt" for any other size of the result.
+/// Decompresses to exactly `size` bytes. Fails with an error of the kind `too_large` if `size` is above
+/// `limit`. If the result has another size, the error has the kind `corrupt`.
 pub fn decompress(codec: Codec, data: &[u8], size: usize, limit: usize) -> Result<Vec<u8>> {
     decompress_in(Vec::new(), codec, data, size, limit)
 }
@@ -141,7 +142,7 @@ fn damaged(codec: Codec, why: impl std::fmt::Display) -> KernelError {
     KernelError::corrupt(format!("the {codec:?} payload cannot be decompressed: {why}"))
 }
 
-/// Refuses a size that `data` cannot unpack to, at `ratio` output bytes per input byte.
+/// Refuses a size that is too large for `data`. One byte of `data` can become at most `ratio` bytes.
 fn check_ratio(codec: Codec, data: &[u8], size: usize, ratio: usize) -> Result<()> {
     if size > data.len().saturating_mul(ratio).saturating_add(64) {
         return Err(damaged(codec, format!("{} bytes cannot hold {size}", data.len())));
@@ -152,7 +153,7 @@ fn check_ratio(codec: Codec, data: &[u8], size: usize, ratio: usize) -> Result<(
 fn lz4(mut out: Vec<u8>, data: &[u8], size: usize) -> Result<Vec<u8>> {
     check_ratio(Codec::Lz4, data, size, 255)?;
     if out.capacity() < size {
-        // A new allocation gets its zeros more cheaply than a grown one.
+        // To fill a new allocation with zeros is cheaper than to extend an existing vector.
         out = vec![0; size];
     } else {
         out.resize(size, 0);
@@ -175,8 +176,8 @@ fn snappy(data: &[u8], size: usize) -> Result<Vec<u8>> {
 }
 
 fn zstd_frame(data: &[u8], size: usize) -> Result<Vec<u8>> {
-    // Decompressing in one piece bounds the memory. A stream would use as much memory as the window size in
-    // the frame.
+    // The data are decompressed in one piece, so that the memory is limited. A stream would use as much
+    // memory as the window size in the frame.
     zstd::bulk::decompress(data, size).map_err(|e| damaged(Codec::Zstd, e))
 }
 

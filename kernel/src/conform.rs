@@ -94,8 +94,8 @@ fn relabel(array: &ArrayRef, target: &DataType) -> ArrowResult<ArrayRef> {
     Ok(arrow_array::make_array(array.to_data().into_builder().data_type(target.clone()).build()?))
 }
 
-/// Converts between time units. A zone is only a label here, because arrow would need a time zone database to
-/// read it.
+/// Converts between time units. The time zone is only a label here, because arrow would need a time zone
+/// database to interpret the zone.
 fn timestamp(
     array: &ArrayRef,
     from: TimeUnit,
@@ -108,7 +108,7 @@ fn timestamp(
     }
     let (from_ticks, to_ticks) = (per_second(from), per_second(to));
     if from_ticks > to_ticks {
-        // Digits are cut towards the past, before 1970 too. Arrow would cut them towards 1970.
+        // Digits are rounded down towards the past, also before 1970. Arrow would round towards 1970.
         let numbers = relabel(array, &DataType::Int64)?;
         let cut = numbers
             .as_primitive::<Int64Type>()
@@ -141,7 +141,7 @@ fn time_of_day(array: &ArrayRef, unit: TimeUnit, target: &DataType) -> ArrowResu
     cast(array, target)
 }
 
-/// Rebuilds a struct with children found by name. A field that the source lacks becomes null.
+/// Rebuilds a struct, whose children are matched by name. A field that the source lacks becomes null.
 fn structure(array: &StructArray, fields: &Fields) -> ArrowResult<ArrayRef> {
     let columns = fields
         .iter()
@@ -160,8 +160,8 @@ fn structure(array: &StructArray, fields: &Fields) -> ArrowResult<ArrayRef> {
     Ok(Arc::new(StructArray::try_new(fields.clone(), columns, array.nulls().cloned())?))
 }
 
-/// Returns `column` with nulls wherever `parent` is null. Some writers leave empty values there, which need
-/// not fit the target type.
+/// Returns `column` with nulls wherever `parent` is null. Below a null parent, some writers store empty
+/// values, which need not fit the target type.
 pub fn masked(column: &ArrayRef, parent: Option<&NullBuffer>) -> ArrowResult<ArrayRef> {
     let Some(parent) = parent else { return Ok(column.clone()) };
     if column.data_type() == &DataType::Null || column.nulls().is_some_and(|own| own.contains(parent)) {

@@ -1,4 +1,4 @@
-//! End-to-end encryption of payloads, as Pulsar's Java and C++ clients do it.
+//! End-to-end encryption of payloads, in the format of Pulsar's Java and C++ clients.
 //!
 //! The producer compresses the payload, cuts it into chunks, and encrypts the payload of each entry with
 //! AES-GCM. The nonce has 12 bytes and is in `encryption_param`; the tag has 16 bytes and follows the
@@ -21,8 +21,8 @@ use crate::metadata::MessageMetadata;
 use crate::wire::WireFields;
 
 const NONCE_BYTES: usize = 12;
-/// Largest number of data keys that are kept. Producers make a new data key every few hours. When the limit
-/// is reached, all keys are dropped and requested again as needed.
+/// Maximum number of data keys in memory. Producers make a new data key every few hours. When the limit is
+/// reached, all keys are dropped, and each key is requested again when an entry needs the key.
 const MAX_KEYS: usize = 4096;
 /// Largest number of wrapped keys of one entry. If it were close to `MAX_KEYS`, the keys of an entry would
 /// replace each other, and the entry would wait without end.
@@ -136,7 +136,7 @@ impl DataKey {
 pub enum Decrypted {
     /// The payload, still compressed.
     Clear(Vec<u8>),
-    /// No known data key fits, and these wrapped keys have been neither unwrapped nor refused yet.
+    /// No known data key fits. The caller has not added or refused these wrapped keys yet.
     Unknown(Vec<WrappedKey>),
     /// The payload cannot be decrypted, for this reason.
     Undecryptable(String),
@@ -156,7 +156,7 @@ impl Keyring {
         self.insert(wrapped, known);
     }
 
-    /// Records that a data key cannot be unwrapped, and why.
+    /// Records that a data key cannot be unwrapped, and the reason.
     pub fn refuse(&mut self, wrapped: &[u8], why: &str) {
         self.insert(wrapped, Err(why.to_owned()));
     }
@@ -168,7 +168,8 @@ impl Keyring {
         self.keys.insert(wrapped.to_vec(), key);
     }
 
-    /// Decrypts with the first known data key that fits. All names of an entry wrap the same data key.
+    /// Decrypts with the first known data key that fits. All wrapped keys of an entry contain the same data
+    /// key.
     pub fn decrypt(&self, metadata: &MessageMetadata<'_>, payload: &[u8]) -> Result<Decrypted> {
         let wrapped = wrapped_keys(metadata)?;
         if wrapped.len() > MAX_KEYS_OF_ENTRY {
@@ -218,7 +219,7 @@ pub fn undecryptable_error(metadata: &MessageMetadata<'_>, why: &str) -> KernelE
     )
 }
 
-/// Returns all that a consumer needs to decrypt the payload itself, as JSON.
+/// Returns JSON with all values that a consumer needs to decrypt the payload itself.
 ///
 /// The JSON has the fields of the Java client's `EncryptionContext`, and for a chunk its place in the
 /// message. Bytes are base64.

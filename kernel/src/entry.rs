@@ -24,7 +24,7 @@ pub struct Entry {
     pub entry: i64,
     /// The bytes of the entry.
     pub data: Vec<u8>,
-    /// Why the entry is in the decoder's queue.
+    /// The reason why the entry is in the decoder's queue.
     pub(crate) role: Role,
     /// True if the source of the entry also returns messages of aborted transactions.
     pub(crate) unfiltered: bool,
@@ -37,10 +37,10 @@ pub(crate) enum Role {
     /// The entry's messages become rows.
     #[default]
     InRange,
-    /// A chunk before the chunk that completes a message, found by looking back. It produces no row itself.
+    /// An earlier chunk of a message, which a search before the range found. The chunk has no row.
     EarlierChunk,
-    /// An entry that `InRange` would also describe, after all earlier entries that exist were read. A chunk
-    /// that is missing now does not exist.
+    /// An entry in the range whose earlier chunks were searched in all earlier entries. A chunk that is still
+    /// missing does not exist.
     AfterLookBack,
 }
 
@@ -68,12 +68,12 @@ impl Entry {
         Self { ledger, entry, data, role: Role::default(), unfiltered: false, verified: false }
     }
 
-    /// Returns the position of the entry as a whole, for error messages.
+    /// Returns the position of the whole entry, for error messages.
     pub fn reference(&self) -> MessageRef {
         MessageRef { ledger: self.ledger, entry: self.entry, batch_index: -1 }
     }
 
-    /// Verifies the checksum. Later calls use the result of the first.
+    /// Verifies the checksum, unless an earlier call succeeded.
     pub fn verify(&mut self) -> Result<()> {
         if !self.verified {
             verify_checksum(&self.data).map_err(|e| e.at(self.reference()))?;
@@ -108,7 +108,8 @@ impl Entry {
 pub struct EntryBatch {
     /// The entries, oldest first.
     pub entries: Vec<Entry>,
-    /// True if the entries come from storage. A broker would hide the messages of aborted transactions.
+    /// True if the entries come from storage, and may contain messages of aborted transactions. A broker
+    /// would hide these messages.
     pub unfiltered: bool,
     nbytes: usize,
 }
@@ -134,8 +135,8 @@ impl EntryBatch {
         }
     }
 
-    /// Returns the gaps in the ids from `following` on: for each, the first missing id and the id that
-    /// follows the gap. If the ledger of `following` is below 0, the first entry follows it without a gap.
+    /// Returns the gaps in the ids from `following` on. A gap consists of its first missing id and of the id
+    /// after the gap. If the ledger of `following` is below 0, no gap is reported before the first entry.
     pub fn gaps(&self, following: (i64, i64)) -> Vec<((i64, i64), (i64, i64))> {
         let mut gaps = Vec::new();
         let mut next = following;
@@ -171,8 +172,8 @@ impl EntryBatch {
         span.map(|(first, last)| (signed(first), signed(last)))
     }
 
-    /// Returns the number of messages, as a broker counts permits. An entry that cannot be read counts as one
-    /// message.
+    /// Returns the number of messages in the same way in which a broker counts permits. An entry that cannot
+    /// be read is counted as one message.
     pub fn num_messages(&self) -> usize {
         let count = |e: &Entry| match e.parts() {
             Ok(parts) => parts.metadata.num_messages_in_batch.unwrap_or(1).max(1) as usize,

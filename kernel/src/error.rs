@@ -6,7 +6,7 @@ use std::fmt;
 /// megabytes.
 const MAX_MESSAGE: usize = 2000;
 
-/// The kind of an error, which decides who has to act.
+/// The kind of an error, which determines who can correct the cause.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ErrorKind {
     /// A checksum, length or codec does not fit: the bytes are damaged.
@@ -44,7 +44,7 @@ pub struct MessageRef {
     pub ledger: i64,
     /// The entry in the ledger.
     pub entry: i64,
-    /// The index in the batched entry; -1 outside of a batch, or for the entry as a whole.
+    /// The index in the batched entry; -1 outside of a batch, or for the whole entry.
     pub batch_index: i32,
 }
 
@@ -62,11 +62,11 @@ impl fmt::Display for MessageRef {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct KernelError {
-    /// The kind, which decides who has to act.
+    /// The kind, which determines who can correct the cause.
     pub kind: ErrorKind,
     /// A sentence with what was expected, what was found, and where.
     pub message: String,
-    /// The message that the error is about, if there is one.
+    /// Position of the message that caused the error; `None` if it is unknown.
     pub at: Option<MessageRef>,
     /// The row of the record batch that was passed to the encoder.
     pub row: Option<usize>,
@@ -99,7 +99,7 @@ impl KernelError {
         Self::new(ErrorKind::Payload, message)
     }
 
-    /// Adds the message, unless the error already names one.
+    /// Adds the position of the message, unless the error already contains a position.
     pub fn at(mut self, at: MessageRef) -> Self {
         if self.at.is_none() {
             self.message = format!("message {at}: {}", self.message);
@@ -108,13 +108,13 @@ impl KernelError {
         self
     }
 
-    /// Adds the part of the message, such as its key.
+    /// Adds the name of the message's part that caused the error, such as its key.
     pub fn within(mut self, part: &str) -> Self {
         self.message = format!("{part}: {}", self.message);
         self
     }
 
-    /// Adds the row of the input batch, unless the error already names one.
+    /// Adds the row of the input batch, unless the error already contains a row.
     pub fn in_row(mut self, row: usize) -> Self {
         if self.row.is_none() {
             self.message = format!("row {row}: {}", self.message);

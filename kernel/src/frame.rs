@@ -19,7 +19,7 @@ const MESSAGE_TYPE: u64 = 9;
 pub struct FrameDecoder {
     max_frame_bytes: usize,
     pending: Vec<u8>,
-    /// A queue for each consumer that was added and not dropped.
+    /// A queue of entries for each consumer that was added and not dropped.
     queues: HashMap<u64, EntryBatch>,
     /// Number of bytes in all queues.
     buffered: usize,

@@ -1,8 +1,8 @@
 //! Pulsar entries to Arrow record batches and back.
 //!
-//! The crate does all work that happens once per message, and nothing else: no socket, no clock, no thread.
-//! Only the module `python`, which the feature of that name enables, uses an interpreter. All other modules
-//! are plain Rust, and their tests need no interpreter.
+//! The crate does only the work that is repeated for each message. The crate opens no sockets, reads no clock
+//! and starts no threads. Only the module `python`, which the feature of that name enables, uses an
+//! interpreter. All other modules are plain Rust, and their tests need no interpreter.
 //!
 //! To read, [`frame`] splits the bytes of a broker and [`bookie`] the bytes of bookies. [`entry`] finds
 //! metadata and payload in an entry, and [`decode`] turns messages into columns. To write, [`encode`] turns

@@ -12,7 +12,8 @@ use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use crate::error::{KernelError, Result};
 use crate::wire::{WireFields, bytes_field_size, put_bytes, put_number, put_varint};
 
-/// Decodes base64 like `java.util.Base64`: without padding, and with any last bits.
+/// Decodes base64 like `java.util.Base64`, which accepts text without padding, and any value of the unused
+/// last bits.
 const LENIENT: GeneralPurpose = GeneralPurpose::new(
     &alphabet::STANDARD,
     GeneralPurposeConfig::new()
@@ -33,7 +34,8 @@ pub struct Key<'a> {
 }
 
 impl<'a> Key<'a> {
-    /// Returns the bytes of the key that the producer set; `None` if the text should be base64 and is not.
+    /// Returns the bytes of the key that the producer set; `None` if the text is marked as base64 but is not
+    /// valid base64.
     pub fn decoded(&self) -> Option<Cow<'a, [u8]>> {
         match self.base64 {
             true => LENIENT.decode(self.text).ok().map(Cow::Owned),
@@ -41,7 +43,8 @@ impl<'a> Key<'a> {
         }
     }
 
-    /// Returns the bytes of the key, or the stored text if the text should be base64 and is not.
+    /// Returns the bytes of the key, or the stored text if the text is marked as base64 but is not valid
+    /// base64.
     pub fn bytes(&self) -> Cow<'a, [u8]> {
         self.decoded().unwrap_or(Cow::Borrowed(self.text))
     }
@@ -99,7 +102,7 @@ pub struct MessageMetadata<'a> {
     pub uncompressed_size: u32,
     /// Field 11: number of messages. The entry is a batch if this field is set, to any value.
     pub num_messages_in_batch: Option<i32>,
-    /// Field 12: Unix milliseconds; 0 means that the message has no event time.
+    /// Field 12: event time in Unix milliseconds; 0 means that the message has no event time.
     pub event_time: u64,
     /// Field 13: an `EncryptionKeys` message for each key name; empty if the payload is not encrypted.
     pub encryption_keys: Vec<&'a [u8]>,
@@ -109,7 +112,7 @@ pub struct MessageMetadata<'a> {
     pub encryption_param: &'a [u8],
     /// Field 16: version of the schema in the registry.
     pub schema_version: Option<&'a [u8]>,
-    /// Field 17: whether the key is base64.
+    /// Field 17: true if the key is base64 text.
     pub partition_key_base64: bool,
     /// Field 18: ordering key of an unbatched message.
     pub ordering_key: Option<&'a [u8]>,
@@ -117,15 +120,15 @@ pub struct MessageMetadata<'a> {
     pub marker_type: Option<u64>,
     /// Field 22: least significant bits of the id of the message's transaction.
     pub txn_least: Option<u64>,
-    /// Field 23: most significant bits of that id.
+    /// Field 23: most significant bits of the id of the message's transaction.
     pub txn_most: Option<u64>,
     /// Field 25: whether the value of an unbatched message is null.
     pub null_value: bool,
     /// Field 26: name of a chunked message, the same in all its chunks.
     pub uuid: &'a [u8],
-    /// Field 27: number of chunks. The entry is a chunk if this is above 1.
+    /// Field 27: number of chunks. The entry is a chunk if this number is above 1.
     pub num_chunks: u64,
-    /// Field 28: bytes of all chunks together, before encryption.
+    /// Field 28: total number of bytes of all chunks, before encryption.
     pub total_chunk_size: u64,
     /// Field 29: index of the chunk, from 0.
     pub chunk_id: u64,
@@ -177,7 +180,7 @@ impl<'a> MessageMetadata<'a> {
         Ok(metadata)
     }
 
-    /// Returns the key of an unbatched message.
+    /// Returns the partition key of an unbatched message.
     pub fn key(&self) -> Option<Key<'a>> {
         self.partition_key.map(|text| Key { text, base64: self.partition_key_base64 })
     }
@@ -221,9 +224,9 @@ pub struct SingleMetadata<'a> {
     pub payload_size: u32,
     /// Field 4: whether compaction removed the message.
     pub compacted_out: bool,
-    /// Field 5: Unix milliseconds; 0 means that the message has no event time.
+    /// Field 5: event time in Unix milliseconds; 0 means that the message has no event time.
     pub event_time: u64,
-    /// Field 6: whether the key is base64.
+    /// Field 6: true if the key is base64 text.
     pub partition_key_base64: bool,
     /// Field 7: ordering key of the message.
     pub ordering_key: Option<&'a [u8]>,

@@ -17,7 +17,8 @@ pub struct Origin {
     pub published: Option<i64>,
     /// The cluster that the entry was replicated from; `None` for an entry that was produced in this cluster.
     pub cluster: Option<String>,
-    /// Ledger and entry in that cluster, if its replicator recorded them.
+    /// Ledger and entry in the cluster from which the entry was replicated; `None` if the replicator did not
+    /// record them.
     pub source: Option<(i64, i64)>,
 }
 
@@ -34,7 +35,7 @@ fn origin(entry: &Entry) -> Origin {
     let metadata = parts.metadata;
     let text = |bytes| String::from_utf8_lossy(bytes).into_owned();
     // A program that reads messages and writes them again may copy the property of an earlier replication.
-    // The replicator of this entry added the last one.
+    // The replicator of this entry added the last of these properties.
     let source = metadata.properties.iter().rev().find(|(key, _)| *key == SOURCE_POSITION);
     Origin {
         at,

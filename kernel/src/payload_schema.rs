@@ -7,12 +7,12 @@ use crate::error::{KernelError, Result};
 /// The format of one payload.
 #[derive(Debug, Clone, Default)]
 pub struct PayloadSchema {
-    /// Name of the type: the type of a primitive, or the format of a record.
+    /// Name of the primitive type, or of the format of a record.
     pub value_type: String,
-    /// The fields of a record as `definition` describes them, in its units; `None` for primitives.
+    /// The fields of a record, with the types and units of `definition`; `None` for primitives.
     pub value_schema: Option<SchemaRef>,
     /// The definition of a record: an Avro schema for avro and json, a plan of [`crate::protobuf`] for
-    /// protobuf. A reader resolves messages to it.
+    /// protobuf. A reader resolves messages to this definition.
     pub definition: Option<String>,
     /// The two sides of "key_value", which has neither fields nor a definition of its own.
     pub pair: Option<Box<KeyValueSchema>>,
@@ -35,17 +35,18 @@ impl PayloadSchema {
         Self { value_type: value_type.to_owned(), ..Self::default() }
     }
 
-    /// Returns the fields. Fails with "schema" if there are none.
+    /// Returns the fields. Fails with an error of the kind `schema` if the schema has no fields.
     pub fn fields(&self) -> Result<&SchemaRef> {
         self.value_schema.as_ref().ok_or_else(|| self.missing("value_schema"))
     }
 
-    /// Returns the definition. Fails with "schema" if there is none.
+    /// Returns the definition. Fails with an error of the kind `schema` if the schema has no definition.
     pub fn definition(&self) -> Result<&str> {
         self.definition.as_deref().ok_or_else(|| self.missing("definition"))
     }
 
-    /// Returns the sides. Fails with "schema" if there are none.
+    /// Returns the key and value schemas. Fails with an error of the kind `schema` if the schema is not a
+    /// pair.
     pub fn pair(&self) -> Result<&KeyValueSchema> {
         self.pair.as_deref().ok_or_else(|| self.missing("pair"))
     }

@@ -1,7 +1,7 @@
-//! The Protobuf wire format, as far as Pulsar's metadata needs it.
+//! The parts of the Protobuf wire format that Pulsar's metadata needs.
 //!
-//! The reader yields field by field over borrowed bytes. A generated parser would copy every string of every
-//! message. <https://protobuf.dev/programming-guides/encoding/>
+//! The reader returns one field after the other, and borrows their bytes. A generated parser would copy every
+//! string of every message. <https://protobuf.dev/programming-guides/encoding/>
 
 use crate::error::{KernelError, Result};
 
@@ -46,7 +46,8 @@ impl<'a> WireFields<'a> {
     }
 
     /// Returns the next field number and value, or `None` at the end of the message.
-    // This runs for each field of each message, and the size of the error makes returning a result expensive.
+    // This function runs for each field of each message. Returning a result is expensive, because the error
+    // type is large.
     #[inline(always)]
     pub fn next_field(&mut self) -> Result<Option<(u32, WireValue<'a>)>> {
         if self.rest.is_empty() {
@@ -178,7 +179,7 @@ pub fn put_bytes(out: &mut Vec<u8>, field: u32, value: &[u8]) {
     out.extend_from_slice(value);
 }
 
-/// Splits a big-endian `u32` off the front; returns `None` if fewer than four bytes are left.
+/// Splits a big-endian `u32` off the front of `bytes`; returns `None` if fewer than four bytes are left.
 #[inline]
 pub fn split_u32(bytes: &[u8]) -> Option<(u32, &[u8])> {
     let (head, rest) = bytes.split_first_chunk::<4>()?;

@@ -1,4 +1,4 @@
-//! Avro schema versions: each message is decoded with the version that wrote it, or is refused.
+//! Avro schema versions: each message is decoded with the version of its writer, or is refused.
 
 use std::sync::Arc;
 

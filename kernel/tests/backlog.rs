@@ -1,4 +1,4 @@
-//! Counts of messages and bytes in a backlog, and the end of a slice of it.
+//! Counts of messages and bytes in a backlog, and the end of a slice of a backlog.
 
 use crate::common::*;
 use _kernel::backlog::{Backlog, BacklogSlice};

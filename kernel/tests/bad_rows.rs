@@ -1,4 +1,4 @@
-//! Undamaged messages that do not decode: each is an error, a row without a value, or no row.
+//! Undamaged messages that cannot be decoded: such a message is an error, a row without a value, or no row.
 
 use crate::common;
 use std::sync::Arc;

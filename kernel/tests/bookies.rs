@@ -117,7 +117,7 @@ fn a_group_is_one_request_that_omits_buffered_entries() {
     put_batch_read(&mut expected, LEDGER, 18, -2, 2, 4 << 20);
     assert_eq!(frames.read_requests(10, 1000, 2, 2), expected);
     assert_eq!(frames.missing(10, 1000, 2, 2), 7);
-    // Requests stop at the end of the requested range and at the end of the run.
+    // The last group ends before `stop`, which is 15.
     let mut expected = Vec::new();
     put_batch_read(&mut expected, LEDGER, 10, -3, 3, 4 << 20);
     put_read(&mut expected, LEDGER, 14);

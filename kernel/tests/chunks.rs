@@ -53,9 +53,9 @@ fn decoder(start: i64, end: i64, max_open: usize) -> Decoder {
     Decoder::new(options).unwrap()
 }
 
-/// Decode entries `start..end` of `topic`, and look back in `topic` as a reader does.
+/// Decode entries `start..end` of `topic`, and search `topic` for earlier chunks as a reader does.
 ///
-/// Returns the rows, the number of times that it looked back, and the number of lost messages.
+/// Returns the rows, the number of searches, and the number of lost messages.
 fn read(topic: &[Vec<u8>], start: usize, end: usize, max_open: usize) -> (Vec<(i64, String)>, usize, usize) {
     let mut decoder = decoder(start as i64, end as i64, max_open);
     let numbered: Vec<_> = topic.iter().enumerate().map(|(i, e)| (i as i64, e.clone())).collect();
@@ -69,7 +69,8 @@ fn read(topic: &[Vec<u8>], start: usize, end: usize, max_open: usize) -> (Vec<(i
         let mut from = last;
         while from > 0 {
             from = from.saturating_sub(2);
-            // A run may be split into several batches, and continue after the entry.
+            // The entries of a search may be split into several batches, and may continue after the waiting
+            // entry.
             decoder.look_back(&mut at(&numbered[from..from + 1]), true).unwrap();
             if decoder.look_back(&mut at(&numbered[from + 1..]), false).unwrap() {
                 break;
@@ -305,6 +306,7 @@ fn incomplete_messages_are_reported_with_their_first_chunk() {
     let messages = decoder.chunked_messages();
     let open: Vec<_> = messages.iter().filter_map(|message| message.open_since).collect();
     assert_eq!(open.iter().map(|first| (first.ledger, first.entry)).collect::<Vec<_>>(), [(7, 1)]);
-    // "a" has ended and "b" is open. "c" began before the range, so it is unknown until it ends.
+    // Message "a" has ended, and "b" is open. Message "c" began before the range, so "c" is unknown until it
+    // ends.
     assert_eq!(messages.len(), 2);
 }

@@ -1,6 +1,7 @@
 //! Damaged input, which never causes a panic, a hang or a huge allocation.
 //!
-//! An entry with a checksum is an error. An entry without a checksum is an error or has wrong data.
+//! A damaged entry with a checksum is always an error. A damaged entry without a checksum is an error, or is
+//! decoded to wrong data.
 
 use std::sync::Arc;
 

@@ -1,4 +1,5 @@
-//! The digest of rows. Order, partitions and batching of the rows do not change it, and any other row does.
+//! The digest of rows. Order, partitions and batching of the rows do not change the digest, but any other row
+//! changes the digest.
 
 use std::sync::Arc;
 

@@ -1,4 +1,5 @@
-//! Encrypted entries, from AES-GCM in these tests and from `MessageCryptoBc` of the Java client.
+//! Encrypted entries, which these tests encrypt with AES-GCM, or which `MessageCryptoBc` of the Java client
+//! encrypted.
 
 use crate::common::*;
 use _kernel::decode::{BadRows, Decoder, IntakeOptions};

@@ -238,7 +238,8 @@ fn a_message_has_the_index_and_time_that_the_broker_assigned() {
     let batches = decode_all(string_options(), &data).unwrap();
     let batch = &batches[0];
     let (none, at) = (None, Some(1_700_000_000_001_000));
-    // The last entry has two messages and the index 0. Its first message has no index, because none is below 0.
+    // The last entry has two messages and the index 0. Its first message has no index, because an index
+    // cannot be below 0.
     let indexes = [none, none, Some(38), Some(39), Some(40), Some(41), none, none, Some(0)];
     assert_eq!(numbers(batch, "__index"), indexes);
     let published = [none, none, at, at, at, none, Some(5_000), none, none];
@@ -264,7 +265,8 @@ fn an_entry_contains_the_position_of_its_source() {
     let east = Some(&b"east"[..]);
     let data = [
         with_source(&["7:12"], east),
-        // A message without the source cluster was read in one cluster and written again here.
+        // A message without the source cluster was read from another cluster, and then written to this
+        // cluster.
         with_source(&["7:12"], None),
         with_source(&["7:12", "9:0"], east),
         with_source(&["7"], east),

@@ -1,4 +1,4 @@
-//! Filters over entries that contain a part of a message, or that stay encrypted.
+//! Filters for entries that contain a part of a message, or that stay encrypted.
 
 use crate::common::*;
 use crate::filtering::*;
@@ -18,7 +18,7 @@ fn chunk(time: u64, id: u64, of: u64) -> Vec<u8> {
     entry(&md, id.to_string().as_bytes())
 }
 
-/// Decode `topic`, and look back in it for chunks. Returns the rows and the number of times that it looked back.
+/// Decode `topic`, and search `topic` for earlier chunks. Returns the rows and the number of searches.
 fn chunked(filter: RowFilter, topic: &[Vec<u8>]) -> (Vec<String>, usize) {
     let mut decoder = Decoder::new(filtered(filter)).unwrap();
     decoder.push(&mut entries(topic));

@@ -1,4 +1,4 @@
-//! JSON numbers and texts, compared with `serde_json`, which writes the shortest form of each.
+//! JSON numbers and texts, compared with `serde_json`, which writes the shortest form of each number.
 
 use _kernel::encode::json::text::{Token, put_bool, put_double, put_float, put_long, put_text, put_text_at};
 

@@ -105,7 +105,7 @@ fn json_with_members_without_a_column_is_kept() {
         (br#"{"a": 1.0}"#, true),
         (br#"{"a": 1e1}"#, true),
         (br#"{"a": -0}"#, true),
-        // The last of the members with one name counts.
+        // If several members have the same name, the column contains the last member.
         (br#"{"a": 1, "a": 2}"#, true),
         (br#"{"a": 1, "list": [{"x": 2, "x": 3}]}"#, true),
         // Bad rows.
@@ -228,7 +228,7 @@ fn protobuf_that_the_encoder_writes_differently_is_kept() {
         (b"\x12\x01x\x08\x05", true),
         (b"\x08\x05\x08\x06", true),
         (b"\x22\x02\x08\x05\x22\x02\x08\x06", true),
-        // One member of a oneof, and two members: the last of them counts.
+        // One member of a oneof, and two members. Only the last member has a value in its column.
         (b"\x3d\x01\x00\x00\x00", false),
         (b"\x3d\x01\x00\x00\x00\x42\x02\x08\x05", true),
         // The encoder writes a negative int32 with 64 bits, and no number that needs more than 32 bits.

@@ -1,4 +1,5 @@
-//! Undamaged messages with odd metadata: each is a value or a bad row, as documented, and never counts as damage.
+//! Undamaged messages with odd metadata: such a message is a value or a bad row, as documented, and is never
+//! treated as damaged.
 
 use std::sync::Arc;
 
@@ -68,7 +69,7 @@ fn assert_bad_row(samples: &[(Vec<u8>, usize)], column: &str, why: &str) {
             fields.fields().iter().filter(|field| field.name() != column).cloned().collect::<Vec<_>>();
         options.output_schema = Arc::new(Schema::new(other));
         assert_eq!(decode_all(options, std::slice::from_ref(data)).unwrap()[0].num_rows(), 1 + 2 * index);
-        // The message is also a bad row if only metadata is requested.
+        // The message is also a bad row if only metadata columns are requested.
         for (mode, rows) in [(BadRows::Null, 1 + 2 * index), (BadRows::Drop, 2 * index)] {
             let mut options = text_options(mode);
             options.output_schema = Arc::new(Schema::new(metadata_fields()));

@@ -72,7 +72,7 @@ fn stored_entries_wait_until_their_transactions_are_known() {
     assert_eq!(texts(&drain(&mut decoder).unwrap()), ["0", "1", "3", "5"]);
     decoder.push(&mut stored(&[plain("later"), message(2, "still aborted")], 0));
     assert_eq!(texts(&drain(&mut decoder).unwrap()), ["later"]);
-    // The next range may be read much later, so results for an earlier range do not apply to it.
+    // The next range may be read much later, so the outcomes for an earlier range are not reused.
     decoder.rewind(3, Range::default()).unwrap();
     decoder.push(&mut stored(&data, 0));
     assert!(drain(&mut decoder).unwrap().is_empty());

@@ -1,4 +1,5 @@
-//! Undamaged entries whose payload cannot be opened: each is one bad row, or an error of another kind than damage.
+//! Undamaged entries whose payload cannot be opened: such an entry is one bad row, or an error of a kind
+//! other than `corrupt`.
 
 use crate::common::*;
 use crate::odd::*;
@@ -79,7 +80,7 @@ fn an_entry_that_cannot_be_opened_is_one_bad_row() {
         }
         let data = compressed_entry(codec.number(), 20, None, b"not compressed at all");
         assert_unopened(data, b"not compressed at all", ErrorKind::Payload, "cannot be decompressed", any);
-        // An entry without a checksum may be damaged, so the error is one of damage.
+        // An entry without a checksum may be damaged, so the error has the kind `corrupt`.
         let unproven = compressed_entry(codec.number(), 20, None, b"not compressed at all").split_off(6);
         let error = decode_all(text_options(BadRows::Null), &[unproven]).unwrap_err();
         assert_eq!(error.kind, ErrorKind::Corrupt, "{codec:?} {error}");
@@ -98,7 +99,7 @@ fn an_entry_that_is_too_large_is_not_decompressed() {
             let why = format!("at most {limit} bytes uncompressed");
             assert_unopened(data, &stored, ErrorKind::TooLarge, &why, intake);
         }
-        // The decoder reserves only the size in the metadata, so an entry with a larger content is refused.
+        // The decoder allocates only the size in the metadata, so an entry with a larger content is refused.
         let data = compressed_entry(codec.number(), limit as u64, None, &stored);
         assert_unopened(data, &stored, ErrorKind::Payload, "cannot be decompressed", intake);
         let data = compressed_entry(codec.number(), zeros.len() as u64, None, &stored);

@@ -1,4 +1,4 @@
-//! Values: encoded values decode to the same columns, and errors name values that do not fit.
+//! Values: encoded values are decoded to the same columns, and errors contain values that do not fit.
 
 use crate::common;
 use std::sync::Arc;

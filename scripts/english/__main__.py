@@ -1,4 +1,4 @@
-"""Check the English of the repository: `python scripts/english PATH...`, without a path all files in git.
+"""Check the English of files: `python scripts/english PATH...`. Without a path, all files in git are checked.
 
 docs/style.md has the rules. Each line of the output names a file, a line, the rule, and what to write instead.
 """

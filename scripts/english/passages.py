@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import inspect
 import io
 import re
 import tokenize
@@ -61,11 +60,6 @@ def _python(path: str, source: str) -> _Found:
                 yield constant.lineno, "docstring", without_code(ast.get_docstring(node) or "")
             if not isinstance(node, ast.Module):
                 yield node.lineno, "name", node.name
-        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
-            below = node.value
-            if isinstance(below.value, str) and id(below) not in documented:
-                documented.add(id(below))
-                yield below.lineno, "docstring", without_code(inspect.cleandoc(below.value))
     if "tests/" not in path:
         yield from _python_texts(tree, documented)
     yield from _python_comments(source)
@@ -117,7 +111,7 @@ _DEFINITION: Final = re.compile(
 def _slashes(path: str, source: str) -> _Found:
     """Yield the passages of Rust or Java.
 
-    Comments at the end of a line of code are read as comments of their own.
+    A comment at the end of a line of code is a separate passage.
     """
     block: list[str] = []
     kind = ""

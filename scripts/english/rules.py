@@ -1,4 +1,4 @@
-"""The rules for English sentences and names, and how each is found."""
+"""The rules for English sentences and names, and the search for places that break a rule."""
 
 from __future__ import annotations
 

@@ -1,11 +1,12 @@
-"""Interface of the Rust kernel: bytes to Arrow and Arrow to bytes, for all work that happens once per message.
+"""Interface of the Rust kernel, which decodes bytes to Arrow and encodes Arrow to bytes.
 
-The kernel has no socket, no clock and no thread, and never calls back into Python. Every method that does
-real work releases the interpreter lock. Only `codec` and, in `client`, `bookkeeper` and `broker.transport`
-may import this module. docs/decisions explains the border between the kernel and Python.
+The kernel has no socket, no clock and no thread, and never calls back into Python. All work that is repeated for each
+message is in the kernel. Every method with such work releases the interpreter lock. Only `codec` and, in `client`,
+`bookkeeper` and `broker.transport` may import this module. docs/decisions explains which work belongs to the kernel and
+which to Python.
 
-A position is `(ledger, entry, batch_index)`, and means the next message to read. A message outside of a batch
-has batch index -1 in `__messageId`, as in Pulsar's own clients, and batch index 0 in a position.
+A position is `(ledger, entry, batch_index)` of the next message to read. In a position, a message outside of a batch
+has batch index 0. In `__messageId` such a message has batch index -1, as in Pulsar's own clients.
 """
 
 from collections.abc import Set as AbstractSet
@@ -28,28 +29,28 @@ class PayloadSchema(Protocol):
     def value_type(self) -> str:
         """Name of the format.
 
-        A primitive is "bytes", "string", "boolean", "int8", "int16", "int32", "int64", "float" or "double",
-        big endian as in Pulsar's Java schemas. A record is "json", "avro" or "protobuf". A pair of two of
-        these is "key_value".
+        The primitive formats are "bytes", "string", "boolean", "int8", "int16", "int32", "int64", "float" and "double".
+        Numbers are big endian, as in Pulsar's Java schemas. The record formats are "json", "avro" and "protobuf".
+        "key_value" is a pair of two primitives or records.
         """
 
     @property
     def value_schema(self) -> ArrowSchemaExportable | None:
-        """The fields of a record as `definition` describes them.
+        """The Arrow fields of a record, derived from `definition`.
 
-        For example, `timestamp-millis` is `timestamp[ms]`.
+        For example, a field of the Avro type `timestamp-millis` is an Arrow field of type `timestamp[ms]`.
         """
 
     @property
     def definition(self) -> str | None:
-        """The definition of a record: an Avro schema, or for Protobuf the plan of `schema.protobuf.plan`."""
+        """The definition of a record: an Avro schema, or for Protobuf a plan from `schema.protobuf.plan`."""
 
     @property
     def pair(self) -> KeyValuePair | None:
-        """The two sides of "key_value"."""
+        """The key and value schemas of the format "key_value"."""
 
 class KeyValuePair(Protocol):
-    """The sides of a pair, primitives or records, such as a `schema.payload.KeyValuePair`."""
+    """The schemas of a pair's key and value, such as a `schema.payload.KeyValuePair`."""
 
     @property
     def key(self) -> PayloadSchema: ...
@@ -62,22 +63,23 @@ class KeyValuePair(Protocol):
 Position: TypeAlias = tuple[int, int, int]
 
 class KernelError(Exception):
-    """An error of the kernel. `codec` turns it into a `PulsarError` that names the topic.
+    """An error of the kernel. `codec` turns a kernel error into a `PulsarError` that names the topic.
 
     Attributes:
         kind: One of the kinds below.
-        message: What was expected, what was found, and where.
-        ledger: The ledger of the message; -1 if no message is to blame.
-        entry: The entry of the message; -1 if no message is to blame.
-        batch_index: The index in the batched entry; -1 outside of a batch, or for the entry as a whole.
-        row: The row of the record batch that was passed to `Encoder.encode`; -1 for other calls.
+        message: The expected value, the actual value, and the place.
+        ledger: The ledger of the message that caused the error; -1 if no message caused the error.
+        entry: The entry of the message that caused the error; -1 if no message caused the error.
+        batch_index: The index of the message in its batch; -1 if the entry is no batch, or if the whole entry caused
+            the error.
+        row: The index of the row in the record batch that was passed to `Encoder.encode`; -1 for other calls.
 
     The kinds are:
 
-    - "corrupt": A checksum, length or codec does not fit; the bytes are damaged.
-    - "payload": The bytes are whole, but a value does not fit its schema.
+    - "corrupt": The bytes are damaged: a checksum or length does not match, or decompression fails.
+    - "payload": The bytes are undamaged, but a value does not match its schema.
     - "unsupported": The bytes are valid, but this version cannot decode them.
-    - "encrypted": The message is encrypted, and the data keys do not decrypt it.
+    - "encrypted": The message is encrypted, and none of the data keys decrypts the message.
     - "schema": A schema or Arrow schema cannot be used, or a schema version is unknown.
     - "too_large": One message exceeds the broker's maximum message size.
 
@@ -91,99 +93,105 @@ class KernelError(Exception):
     row: int
 
 class EntryBatch:
-    """Whole entries in the order of their `push` calls. Rust owns the bytes."""
+    """A queue of complete entries, in the order of their `push` calls. The bytes are in Rust's memory."""
 
     def __init__(self) -> None: ...
     def __len__(self) -> int: ...
     def push(self, ledger: int, entry: int, data: bytes) -> None:
         """Add one entry.
 
-        `data` is what a bookie stores, and what a MESSAGE frame contains after its command: `[0e02 broker
-        entry metadata] [0e01 crc32c] metadata size, MessageMetadata, payload`.
+        `data` has the format in which a bookie stores an entry. A MESSAGE frame contains the same bytes after its
+        command: `[0e02 broker entry metadata] [0e01 crc32c] metadata size, MessageMetadata, payload`.
         """
 
     @property
     def nbytes(self) -> int: ...
     @property
     def num_messages(self) -> int:
-        """Number of messages in the entries, as a broker counts permits: each message of a batch counts."""
+        """Number of messages in the entries. Each message of a batch is counted, as in a broker's permits."""
 
     @property
     def published(self) -> tuple[int, int] | None:
-        """The earliest and the latest publish time in Unix milliseconds; None if no entry has one.
+        """The earliest and the latest publish time in Unix milliseconds; None if no entry has a publish time.
 
         Checksums are not verified.
         """
 
     @property
     def first(self) -> tuple[int, int] | None:
-        """(ledger, entry) of the first entry; None without entries."""
+        """`(ledger, entry)` of the first entry; None if there are no entries."""
 
     @property
     def last(self) -> tuple[int, int] | None: ...
 
     unfiltered: bool
-    """True if the entries come from storage (a bookie, tiered storage). A broker would hide the messages of
-    aborted transactions; for such entries the Decoder hides them. The default is False. `Decoder.push` keeps
-    the value for the entries that it accepts."""
+    """True if the entries were read from storage (a bookie or tiered storage) and not from a broker. A broker hides the
+    messages of aborted transactions. In entries from storage, the `Decoder` hides these messages. The default is False.
+    `Decoder.push` uses the value for all entries of the call."""
 
     def schema_versions(self) -> list[bytes]:
-        """Return the distinct schema versions of the entries, in order of first appearance; b"" means no version.
+        """Return the distinct schema versions of the entries, in order of first appearance. `b""` means no version.
 
         Raises:
-            KernelError: "corrupt" for an entry whose checksum or metadata does not fit.
+            KernelError: "corrupt" for an entry with a wrong checksum or malformed metadata.
         """
 
     def trim(self, start: Position, end: Position) -> None:
-        """Remove whole entries outside of `start` (inclusive) to `end` (exclusive)."""
+        """Remove the entries without any position in the range from `start` (inclusive) to `end` (exclusive)."""
 
     def gaps(self, following: tuple[int, int]) -> list[tuple[tuple[int, int], tuple[int, int]]]:
-        """Return the gaps in the ids (ledger, entry) from `following` on, in order.
+        """Return the gaps in the ids `(ledger, entry)`, beginning at the id `following`, in order.
 
-        A gap is the first missing id and the id that follows the gap. If the ledger of `following` is below
-        0, the first entry follows it without a gap. An id that is there twice is no gap.
+        A gap is a pair: the first missing id, and the first existing id after the gap. If the ledger of `following` is
+        negative, there is no gap before the first entry. A repeated id is no gap.
         """
 
     def origins(
         self,
     ) -> list[tuple[tuple[int, int], int | None, str | None, tuple[int, int] | None]]:
-        """Return the origin of each entry, in order. Checksums are not verified.
+        """Return the id, the publish time and the replication source of each entry, in order.
+
+        Checksums are not verified.
 
         Returns:
             Tuples of four parts:
-            (ledger, entry) of the entry;
-            its publish time in Unix milliseconds, or None if damage hides it;
-            the cluster that the entry was replicated from, or None if it was produced in this cluster;
-            (ledger, entry) in that cluster, or None if its replicator did not record it (Pulsar before
+            `(ledger, entry)` of the entry;
+            the publish time of the entry in Unix milliseconds, or None if the entry is too damaged to find the time;
+            the cluster from which the entry was replicated, or None if the entry was produced in this cluster;
+            `(ledger, entry)` in the source cluster, or None if its replicator did not record these ids (Pulsar before
                 3.0.11, 3.3.6, 4.0.4).
 
         """
 
     def unwrap_compacted(self, after: tuple[int, int] | None = None) -> None:
-        """Replace the entries of a compacted ledger by the entries that they contain, with their original ids.
+        """Replace each entry of a compacted ledger by the original entry inside, with its original id.
 
         Args:
-            after: The id before the first entry.
+            after: The original id of the entry before the first of these entries.
 
         Raises:
-            KernelError: "corrupt" for an entry that is not wrapped in this form, or is out of order.
+            KernelError: "corrupt" for an entry that does not contain an original entry, or whose original id is out of
+                order.
         """
 
 class Backlog:
-    """The counted messages and bytes of a topic partition. Of each entry 24 bytes are kept."""
+    """The numbers of messages and bytes of a topic partition's entries. The object stores 24 bytes for each entry."""
 
     def __init__(self, *, published_from: int | None = None) -> None:
-        """Create an empty backlog, which ignores messages published before `published_from` (Unix milliseconds)."""
+        """Create an empty backlog.
+
+        Messages that were published before `published_from` (Unix milliseconds) are ignored.
+        """
 
     def add(self, entries: EntryBatch) -> tuple[int, int]:
-        """Count the entries after the last counted one, and return the numbers of their messages and bytes.
+        """Count the entries after the last counted entry, and return the numbers of their messages and bytes.
 
-        `entries` is empty afterwards. Markers, and all chunks of a message but the last, count as no message.
-        A damaged entry counts as one message.
+        `entries` is empty afterwards. The following count as no message: a marker, and each chunk of a message except
+        the last chunk. A damaged entry counts as one message.
         """
 
     def drop_before(self, position: Position) -> None:
-        """Remove the entries before the entry of the position."""
+        """Remove the entries before the entry that contains the position."""
 
     def take(
         self,
@@ -194,29 +202,31 @@ class Backlog:
         nbytes: int = ...,
         at_least_one: bool = False,
     ) -> tuple[Position, int, int]:
-        """Return the longest counted slice from `start` (inclusive) to `end` (exclusive) within both limits.
+        """Return the longest slice from `start` that meets both limits and ends at or before `end`.
 
-        The slice ends between entries, with two exceptions. The limit of messages may end the slice inside
-        any entry, and the limit of bytes inside its first entry. Each message of a batch has an equal share
-        of its bytes. With `at_least_one` the slice contains the first message, or the first entry if that has
-        no messages, whatever `nbytes` is.
+        `start` is inclusive, and `end` is exclusive.
+
+        The slice ends between two entries, with two exceptions. The limit `messages` may end the slice inside any
+        entry. The limit `nbytes` may end the slice inside its first entry. The bytes of a batch are divided equally
+        among its messages. If `at_least_one` is True, the slice contains the first message even if the message exceeds
+        `nbytes`. If the first entry has no messages, the slice contains that entry.
 
         Returns:
-            The end of the slice, its messages and its bytes.
+            The end of the slice, the number of its messages, and the number of its bytes.
 
         """
 
 class LedgerFrames:
-    """The entries `first` to `last` (inclusive) of one ledger, put in order from the bytes of any number of bookies.
+    """The entries `first` to `last` (inclusive) of one ledger, read from the bytes of several bookies and put in order.
 
-    The class uses version 2 of BookKeeper's binary protocol: READ_ENTRY (operation 2) and BATCH_READ (7),
-    without fencing. It verifies digests, and removes the headers that bookies add.
+    The class uses version 2 of BookKeeper's binary protocol: READ_ENTRY (operation 2) and BATCH_READ (operation 7). The
+    requests do not fence the ledger. The class verifies digests, and removes the headers that bookies add.
     """
 
     def __init__(
         self, ledger: int, first: int, last: int, *, digest: str | None, max_frame_bytes: int
     ) -> None:
-        """Create a buffer. `digest` is CRC32C, CRC32 or DUMMY; None means an unknown type, CRC32C or CRC32.
+        """Create a buffer. `digest` is CRC32C, CRC32 or DUMMY; None accepts both CRC32C and CRC32.
 
         Raises:
             KernelError: "unsupported" for another digest.
@@ -225,102 +235,103 @@ class LedgerFrames:
 
     @property
     def next(self) -> int:
-        """The first entry that was not taken."""
+        """The first entry that `take` has not returned yet."""
 
     @property
     def buffered_bytes(self) -> int:
-        """Number of buffered bytes, of entries and of beginnings of frames."""
+        """Number of buffered bytes of complete entries and of incomplete frames."""
 
     @property
     def groups(self) -> int:
-        """Number of groups of more than one entry that bookies returned completely."""
+        """Number of groups of two or more entries for which a bookie returned all entries."""
 
     def missing(self, first: int, stop: int, step: int, size: int = 1) -> int:
-        """Return the number of entries that were not received yet, of groups of `size` consecutive entries.
+        """Return the number of entries that were not received yet, among groups of `size` consecutive entries.
 
-        The groups begin at range(first, stop, step), and end before `stop`.
+        The groups begin at the entries in `range(first, stop, step)`. No group contains the entry `stop` or a later
+        entry.
         """
 
     def read_requests(self, first: int, stop: int, step: int, size: int = 1) -> bytes:
-        """Build a request for the missing entries of each group of `missing`.
+        """Build a request for the missing entries of each group. The arguments are the same as for `missing`.
 
-        A single entry is requested by READ_ENTRY, otherwise by BATCH_READ. `feed` treats the answer to such a
+        A single entry is requested by READ_ENTRY, and several entries by BATCH_READ. `feed` treats the answer to such a
         BATCH_READ like answers to single requests.
         """
 
     def batch_request(self, first: int, stop: int, request_id: int, max_bytes: int) -> bytes:
-        """Build one BATCH_READ request for the entries of the ledger in range(first, stop)."""
+        """Build one BATCH_READ request for the entries of the ledger in `range(first, stop)`."""
 
     def feed(self, connection: int, data: bytes) -> list[tuple[int | None, int, int, int]]:
-        """Read bytes from the socket of this connection.
+        """Parse bytes that arrived on this connection.
 
         Returns:
-            Outcomes as (request id, entry, code, count). Codes are BookKeeper's; -1 means that the digest does
-            not fit, or that the entry is another one.
-            A refused entry of `read_requests` is (None, entry, code, 0). Its code is 0 if the bookie did not
-            reach it after another failed entry of its group.
-            An answer to `batch_request` is (its id, its first entry, code, number of good entries). Its code is
-            0 without a failure.
+            Tuples `(request id, entry, code, count)`. The codes are BookKeeper's. Code -1 means a wrong digest, or an
+                entry that was not requested.
+            An entry of `read_requests` that was not returned is `(None, entry, code, 0)`. The code is 0 if an earlier
+                entry of the group failed, so that the bookie did not try this entry.
+            An answer to `batch_request` is (request id, first entry, code, number of good entries). The code is 0 if
+                nothing failed.
 
         Raises:
-            KernelError: "corrupt" if the bytes are no bookie's answer to such a request; close the connection
-                and call `forget`.
+            KernelError: "corrupt" if the bytes are not an answer of a bookie to such a request. In this case close the
+                connection and call `forget`.
 
         """
 
     def forget(self, connection: int) -> None:
-        """Drop the beginning of a frame that a closed connection left."""
+        """Drop the incomplete frame of a closed connection."""
 
     def take(self) -> EntryBatch | None:
-        """Remove and return the entries from `next` up to the first gap; None if `next` is missing."""
+        """Remove and return the entries from `next` up to the first gap. Return None if the entry `next` is missing."""
 
 class FrameDecoder:
-    """The frames of a broker connection, split from the bytes of its socket in order.
+    """A parser that splits the bytes of a broker connection into frames.
 
     The wire format is `u32 total size, u32 command size, BaseCommand[, rest]` (Pulsar binary protocol).
-    MESSAGE frames of added consumers are kept as entries, and MESSAGE frames of other consumers are dropped.
-    `feed` returns the BaseCommand of every other frame. The checksum of a MESSAGE is verified when it is
-    decoded.
+    The parser queues the entries in MESSAGE frames for consumers of `add_consumer`, and drops MESSAGE frames for other
+    consumers. `feed` returns the BaseCommand of every other frame. The checksum of an entry is verified when the entry
+    is decoded.
     """
 
     def __init__(self, max_frame_bytes: int) -> None: ...
     def feed(self, data: bytes) -> list[bytes]:
-        """Read bytes from the socket, and return the BaseCommands that they complete, except MESSAGE.
+        """Parse bytes from the socket, and return the BaseCommand of each complete frame except MESSAGE frames.
 
         Raises:
-            KernelError: "corrupt" for a frame longer than `max_frame_bytes`, or with contradictory lengths.
-                The connection cannot be used after that.
+            KernelError: "corrupt" for a frame longer than `max_frame_bytes`, or with contradictory lengths. After this
+                error the connection cannot be used.
 
         """
 
     def take_entries(self, consumer_id: int) -> EntryBatch | None:
-        """Remove and return all entries queued for the consumer, oldest first; None without entries.
+        """Remove and return all entries in the consumer's queue, oldest first. Return None if the queue is empty.
 
-        Entries may be delivered twice; the range of the Decoder filters them.
+        A broker may deliver an entry twice. The `Decoder` filters such duplicates by its range.
         """
 
     def first_entry(self, consumer_id: int) -> tuple[int, int] | None:
-        """Return (ledger, entry) of the oldest entry queued for the consumer; None without entries."""
+        """Return `(ledger, entry)` of the oldest entry in the consumer's queue, or None if the queue is empty."""
 
     def buffered_bytes(self) -> int:
         """Return the number of bytes of all queued entries."""
 
     def add_consumer(self, consumer_id: int) -> None:
-        """Start to keep the entries that arrive for the consumer."""
+        """Create a queue for the entries that arrive for the consumer."""
 
     def drop_consumer(self, consumer_id: int) -> None:
-        """Remove the consumer and its entries. Entries that still arrive for the consumer are dropped."""
+        """Remove the consumer and its queue. Later entries for the consumer are dropped."""
 
 class StoredEntries:
     """The requested entries of a ledger, read from the bytes of its copy in tiered storage."""
 
     @property
     def start(self) -> int:
-        """Offset in the object or file of the first byte to feed."""
+        """Offset of the first byte to pass to `feed`, in the object or file."""
 
     @property
     def end(self) -> int | None:
-        """Offset after the last byte to feed; None means the end of the file."""
+        """Offset after the last byte to pass to `feed`; None means the end of the file."""
 
     @property
     def next_entry(self) -> int:
@@ -328,25 +339,25 @@ class StoredEntries:
 
     @property
     def is_done(self) -> bool:
-        """True if all requested entries were returned. Later bytes need not be fed."""
+        """True if all requested entries were returned. No more calls of `feed` are needed."""
 
     @property
     def has_more(self) -> bool:
-        """True if the bytes that were fed contain more entries. If so, call `feed(b"")` next."""
+        """True if the bytes that `feed` accepted contain more entries. If so, call `feed(b"")` next."""
 
     def feed(self, data: bytes) -> EntryBatch:
-        """Read the next bytes, in pieces of any size, and return the requested entries that they complete.
+        """Parse the next bytes, and return the requested entries that are complete. `data` may have any size.
 
-        At most about 16 MiB are returned at a time. The entries have contiguous ids and verified checksums.
+        A call returns at most about 16 MiB. The entries have contiguous ids and verified checksums.
 
         Raises:
-            KernelError: "corrupt" for damage, and for a missing or damaged entry (with its id) after all
-                earlier entries were returned; "unsupported".
+            KernelError: "corrupt" for damaged bytes or a missing entry, after all earlier entries were returned. The
+                error has the entry's id. "unsupported" for a format that this version cannot read.
 
         """
 
     def finish(self) -> None:
-        """End the bytes.
+        """Declare that no more bytes follow.
 
         Raises:
             KernelError: "corrupt" unless `is_done`.
@@ -354,7 +365,7 @@ class StoredEntries:
         """
 
 class ObjectIndex:
-    """The index object of a ledger in an object store, in version 1 of the format of Pulsar's offloader `jcloud`."""
+    """The index object of an offloaded ledger, in version 1 of the format of Pulsar's offloader `jcloud`."""
 
     def __init__(self, ledger: int, data: bytes) -> None:
         """Parse the whole object.
@@ -374,11 +385,11 @@ class ObjectIndex:
 
     @property
     def first_missing(self) -> int | None:
-        """The first entry that the offloader left out; None if the index shows no missing entry."""
+        """The first entry that the offloader did not copy; None if the index shows no missing entry."""
 
     @property
     def blocks(self) -> list[tuple[int, int]]:
-        """First entry and offset of each block, in order."""
+        """The first entry and the offset of each block, in order."""
 
     def entries(self, first: int, last: int) -> StoredEntries:
         """Return a reader of the entries `first` to `last`, both inclusive.
@@ -401,7 +412,7 @@ class MapFile:
 
     @property
     def blocks(self) -> list[tuple[int, int]]:
-        """Key of a record, and position of the record or of its block, for some records in order.
+        """Pairs of a record's key and the file offset of the record or of its block, for some of the records, in order.
 
         The first key is -1.
         """
@@ -410,13 +421,13 @@ class MapFile:
         """Return a reader of the entries `first` to `last`, both inclusive."""
 
 class RowFilter(Protocol):
-    """The filter on metadata of messages, such as a `codec.row_filter.RowFilter`.
+    """A filter that selects messages by their metadata, such as a `codec.row_filter.RowFilter`.
 
-    A property without value selects all messages.
+    A property that is None selects all messages.
 
-    A filtered message is never decoded, and needs no schema version. If the entry's metadata show that it is
-    filtered, it is not decompressed either. Checksums are verified in any case. For a chunked message the
-    metadata of its last chunk decide.
+    A message that is not selected is never decoded, and needs no schema version. If an entry's metadata show that none
+    of its messages is selected, the entry is not decompressed. Checksums are always verified. A chunked message is
+    selected by the metadata of its last chunk.
     """
 
     @property
@@ -425,7 +436,7 @@ class RowFilter(Protocol):
 
     @property
     def published_before(self) -> int | None:
-        """The first publish time after the selected messages, in Unix milliseconds."""
+        """The upper bound (exclusive) of the publish times of selected messages, in Unix milliseconds."""
 
     @property
     def event_from(self) -> int | None:
@@ -433,7 +444,7 @@ class RowFilter(Protocol):
 
     @property
     def event_before(self) -> int | None:
-        """The first event time after the selected messages, in Unix milliseconds.
+        """The upper bound (exclusive) of the event times of selected messages, in Unix milliseconds.
 
         Messages without event time are selected.
         """
@@ -444,12 +455,11 @@ class RowFilter(Protocol):
 
     @property
     def slots(self) -> tuple[int, int] | None:
-        """Range of hash slots of selected messages, as in Key_Shared subscriptions.
+        """The hash slots of selected messages: the first slot, and the slot after the last.
 
-        The first slot, and the first slot after the last one.
-
-        There are 65536 slots. The ordering key of a message decides its slot, or its key if it has no
-        ordering key. Without either, the producer name and sequence id of its entry decide.
+        There are 65536 slots, as in Key_Shared subscriptions. The slot is a hash of the message's ordering key. A
+        message without an ordering key uses its key instead. A message with neither of them uses the producer name and
+        sequence id of its entry.
         """
 
 class IntakeOptions(Protocol):
@@ -457,26 +467,26 @@ class IntakeOptions(Protocol):
 
     @property
     def max_open_chunked(self) -> int:
-        """The number of chunked messages whose chunks are kept at the same time; 0 means no limit.
+        """The maximum number of incomplete chunked messages whose chunks are buffered; 0 means no limit.
 
-        Above the limit the chunks of the oldest message are dropped. They are looked for again when its last
-        chunk arrives.
+        Above the limit, the chunks of the oldest message are dropped. These chunks are read again when the last chunk
+        of the message arrives.
         """
 
     @property
     def crypto_failure_action(self) -> str:
         """The handling of an entry that cannot be decrypted.
 
-        "FAIL" raises KernelError "encrypted", and "DISCARD" produces no row. "CONSUME" produces one row with
-        batch index -1 and the encrypted payload, which is a bad row unless the value is bytes. The property
+        "FAIL" raises `KernelError` "encrypted", and "DISCARD" produces no row. "CONSUME" produces one row with batch
+        index -1 and the encrypted payload. The row is a bad row unless the value type is "bytes". The property
         `__encryption` of the row describes the encryption as JSON.
         """
 
     @property
     def max_uncompressed(self) -> int | None:
-        """The largest decompressed payload of an entry or a chunked message, in bytes. Never more than 1 GiB.
+        """The maximum size of the decompressed payload of an entry or a chunked message, in bytes. At most 1 GiB.
 
-        None means 16 times the stored bytes, and at least 80 MiB.
+        None means 16 times the stored size, but at least 80 MiB.
         """
 
 class DecoderOptions(Protocol):
@@ -484,18 +494,18 @@ class DecoderOptions(Protocol):
 
     @property
     def output_schema(self) -> ArrowSchemaExportable:
-        """Value and metadata columns in any order, exactly as they are returned.
+        """The value and metadata columns of the returned record batches, in any order.
 
         Other columns are not decoded.
 
-        Metadata columns are known by name: `__key`, `__topic`, `__partition`, `__messageId`, `__publishTime`,
-        `__eventTime`, `__messageProperties`, `__orderingKey`, `__producerName`, `__sequenceId`,
-        `__schemaVersion`, `__messageSize`, `__replicatedFrom`, `__index` and `__brokerPublishTime`.
+        The names of the metadata columns are `__key`, `__topic`, `__partition`, `__messageId`, `__publishTime`,
+        `__eventTime`, `__messageProperties`, `__orderingKey`, `__producerName`, `__sequenceId`, `__schemaVersion`,
+        `__messageSize`, `__replicatedFrom`, `__index` and `__brokerPublishTime`.
         """
 
     @property
     def topic(self) -> str:
-        """Text of `__topic`, without the partition suffix."""
+        """The value of the column `__topic`: the topic's name without the partition suffix."""
 
     @property
     def partition(self) -> int:
@@ -505,27 +515,30 @@ class DecoderOptions(Protocol):
     def value(self) -> PayloadSchema:
         """The schema of the value.
 
-        A primitive has one value column, `value`. The fields of a record are columns of their own, cast from
-        `value.value_schema` to `output_schema`. The sides of a pair are the columns `key` and `value`; a
-        record there is a struct. Avro messages are resolved to `value.definition`.
+        A primitive has one value column, `value`. Each field of a record is a column, cast from its type in
+        `value.value_schema` to its type in `output_schema`. A pair has the columns `key` and `value`; a record in a
+        pair is a struct. Avro messages are resolved to the reader's schema `value.definition`.
         """
 
     @property
     def batch_rows(self) -> int:
-        """Number of rows of a full batch. Apart from one decompressed entry, only this bounds the memory."""
+        """Number of rows of a full record batch.
+
+        The memory of the decoder is bounded by this number and one decompressed entry.
+        """
 
     @property
     def start(self) -> Position | None:
-        """The first position of the range; None is unbounded.
+        """The first position of the range; None means no lower bound.
 
-        Messages outside of the range are dropped row by row.
+        Each message outside of the range is dropped, even if other messages of its entry are in the range.
 
         The position of a chunked message is the position of its last chunk.
         """
 
     @property
     def end(self) -> Position | None:
-        """The position after the range; None is unbounded."""
+        """The position after the range; None means no upper bound."""
 
     @property
     def row_filter(self) -> RowFilter: ...
@@ -533,39 +546,39 @@ class DecoderOptions(Protocol):
     def bad_rows(self) -> str:
         """The handling of a bad row.
 
-        "fail" raises, "null" sets its value columns to null, and "drop" leaves it out.
+        "fail" raises an error, "null" sets the value columns of the row to null, and "drop" omits the row.
 
-        A message is a bad row if its value cannot be decoded ("payload"). So is a message whose metadata do not
-        fit a metadata column, which is then null. An entry is one bad row if its payload cannot be opened
-        ("payload", "unsupported", "too_large"). Such a row has batch index -1 and the payload as stored. Damaged
-        entries always raise.
+        A message is a bad row if its value cannot be decoded ("payload"). A message is also a bad row if its metadata
+        do not fit a metadata column. In this case the metadata column is null. An entry whose payload cannot be
+        decompressed or unpacked ("payload", "unsupported", "too_large") is one bad row. Such a row has batch index -1
+        and the payload as stored. A damaged entry always raises an error.
         """
 
     @property
     def corrupt_column(self) -> str | None:
-        """Name of the output column (binary) with the payloads of bad rows."""
+        """Name of the output column (binary) that contains the payloads of bad rows."""
 
     @property
     def payload_column(self) -> str | None:
-        """Name of the binary output column with kept payloads.
+        """Name of the output column (binary) that contains kept payloads.
 
-        It has the payloads of messages whose value columns do not contain all of the payload.
+        A payload is kept if the value columns do not contain all of its data.
 
-        These messages are:
-        - messages of versions that `keep_payloads` names, and bad rows;
-        - JSON with a member without a column, or without a member that has a default;
-        - Protobuf with a field without a column, with the default of an absent field, or with a time finer than
+        The payloads of these messages are kept:
+        - bad rows, and messages of the schema versions that were passed to `keep_payloads`;
+        - JSON that has a member without a column, or that lacks a member with a default;
+        - Protobuf that has a field without a column, an explicit value equal to the default, or a time finer than
           microseconds.
 
-        With this column an entry that cannot be opened always raises. The output schema must have all value
-        columns.
+        With this column, an entry whose payload cannot be unpacked always raises an error. The output schema must have
+        all value columns.
         """
 
     @property
     def intake(self) -> IntakeOptions: ...
 
 class Decoder:
-    """A decoder of one topic partition's entries to Arrow record batches of one schema."""
+    """A decoder that turns the entries of one topic partition into Arrow record batches of one schema."""
 
     def __init__(self, options: DecoderOptions) -> None:
         """Create a decoder.
@@ -576,34 +589,38 @@ class Decoder:
         """
 
     def add_writer_schema(self, version: bytes, written: PayloadSchema) -> None:
-        """Add a registry version, with the schema that its messages were written with.
+        """Add a schema version of the registry, and the schema of the messages with this version.
 
-        Only avro, protobuf and key_value need versions. b"" is the version of messages that name none.
+        Only "avro", "protobuf" and "key_value" need versions. Messages without a version have the version `b""`.
 
         Raises:
-            KernelError: "schema" if the version cannot be resolved to the reader's schema.
+            KernelError: "schema" if the schema of the version cannot be resolved to the reader's schema.
 
         """
 
     def keep_payloads(self, version: bytes | None) -> None:
-        """Put the payload of every message of this version into `payload_column`; None means all versions."""
+        """Put the payload of every message of this schema version into `payload_column`. None means all versions."""
 
     def refuse_version(self, version: bytes, why: str) -> None:
-        """Make every message of this version a bad row for the reason `why`, instead of `add_writer_schema`.
+        """Treat every message of this schema version as a bad row, for the reason `why`.
 
-        With bad_rows="fail" the first of these messages raises KernelError "schema".
+        Call this instead of `add_writer_schema`.
+
+        With `bad_rows` "fail", the first of these messages raises `KernelError` "schema".
         """
 
     def unknown_versions(self, entries: EntryBatch) -> list[bytes]:
-        """Return the versions in `entries` that need `add_writer_schema` or `refuse_version` before `push`.
+        """Return the schema versions in `entries` that the decoder does not know.
 
-        The list is empty for value types other than avro, protobuf and key_value.
+        Pass each of them to `add_writer_schema` or `refuse_version` before `push`.
+
+        The list is empty for value types other than "avro", "protobuf" and "key_value".
         """
 
     def push(self, entries: EntryBatch) -> None:
-        """Accept the entries; `entries` is empty afterwards.
+        """Move the entries into the decoder; `entries` is empty afterwards.
 
-        No entry is decompressed before a batch needs it.
+        An entry is decompressed only when a record batch needs its messages.
 
         Markers and messages that compaction removed produce no row.
         """
@@ -611,53 +628,54 @@ class Decoder:
     def next_batch(self, flush: bool) -> ArrowArrayExportable | None:
         """Return the next record batch.
 
-        A batch has `batch_rows` rows, or fewer if they contain more than 32 MiB. With `flush` it has the
-        remaining 1 to `batch_rows` rows.
+        A batch has `batch_rows` rows, or fewer rows if `batch_rows` rows would exceed 32 MiB. With `flush`, a batch may
+        also have the remaining 1 to `batch_rows` rows.
 
         Returns:
-            None if there are too few rows, or if an entry waits for what `needed_data_keys`, `missing_chunks`
-                or `undecided_transactions` return.
+            None if there are too few rows, or if an entry waits for a data key, chunks or the outcome of a transaction.
+                See `needed_data_keys`, `missing_chunks` and `undecided_transactions`.
 
         Raises:
-            KernelError: "corrupt", "payload", "unsupported" or "encrypted" with ledger, entry and batch
-                index. The decoder cannot be used after that.
+            KernelError: "corrupt", "payload", "unsupported" or "encrypted", with ledger, entry and batch index. After
+                this error the decoder cannot be used.
 
         """
 
     def needed_data_keys(self) -> list[tuple[str, bytes]]:
-        """Return the name of the key pair and the wrapped data key, for each key pair of the waiting entry.
+        """Return the key pairs of the entry that waits for a data key.
 
-        Add one of the data keys, or refuse all. The list is empty if no entry waits for a key.
+        Each is the name of the pair, and the data key that the pair wrapped.
+
+        Pass one of the keys to `add_data_key` after unwrapping, or pass each of them to `refuse_data_key`. The list is
+        empty if no entry waits for a data key.
         """
 
     def add_data_key(self, wrapped: bytes, key: bytes) -> None:
-        """Add a data key, for this entry and all later ones."""
+        """Add an unwrapped data key. The decoder uses the key for the waiting entry and all later entries."""
 
     def refuse_data_key(self, wrapped: bytes, why: str) -> None:
         """Record that a data key cannot be unwrapped.
 
-        `crypto_failure_action` applies, and an error contains `why`.
+        The decoder handles the entry by `crypto_failure_action`. An error contains `why`.
         """
 
     def missing_chunks(self) -> tuple[int, int, int] | None:
-        """Return the message that waits for earlier chunks.
+        """Return the message that waits for earlier chunks, or None if no message waits.
 
-        The values are the ledger and entry of its last chunk, and its number of chunks.
+        The message is described by the ledger and entry of its last chunk, and the number of its chunks.
 
-        Call `look_back` with the entries before it, then `end_look_back`. None means that no message waits
-        for chunks.
+        For such a message, call `look_back` with the entries before the last chunk, then `end_look_back`.
         """
 
     def look_back(self, entries: EntryBatch, restart: bool) -> bool:
-        """Keep the chunks in `entries` that the waiting message needs. `entries` is empty afterwards.
+        """Store the chunks in `entries` that the waiting message needs. `entries` is empty afterwards.
 
         Args:
             entries: Entries in order, before the waiting message.
-            restart: Begin a search that reaches further back.
+            restart: True for the first call of a search that begins at an earlier entry than the previous search.
 
         Returns:
-            True if the first chunk was found. Then the entries between it and the waiting message are
-                sufficient.
+            True if the first chunk was found. Then no entries before this chunk are needed.
 
         Raises:
             KernelError: "corrupt".
@@ -665,28 +683,31 @@ class Decoder:
         """
 
     def end_look_back(self) -> None:
-        """Continue with the chunks that were found. `take_lost` reports a message that is still incomplete."""
+        """Continue to decode with the chunks that were found.
+
+        If the message is still incomplete, `take_lost` reports the message.
+        """
 
     def undecided_transactions(self) -> list[tuple[int, int]]:
-        """Return the transactions whose outcome `add_transaction` must set.
+        """Return the transactions whose outcome must be set by `add_transaction`.
 
-        Each is a pair of its most and least significant bits, unsigned.
+        A transaction is a pair: the most and the least significant bits of its id, unsigned.
 
-        The first entry of an `unfiltered` batch that belongs to such a transaction waits. The list is empty
-        if none waits.
+        An entry of an `unfiltered` batch waits until the outcome of its transaction is set. The list is empty if no
+        entry waits.
         """
 
     def add_transaction(self, most: int, least: int, aborted: bool) -> None:
-        """Set whether the broker counts a transaction as aborted, for this range.
+        """Set for this range whether the broker treats a transaction as aborted.
 
         The messages of an aborted transaction in `unfiltered` entries produce no rows.
         """
 
     def give_up_transactions(self) -> tuple[int, int] | None:
-        """Drop the entry that waits for a transaction, and all entries pushed after it.
+        """Drop the entry that waits for a transaction, and all later entries.
 
         Returns:
-            Ledger and entry at which another source continues, which returns only visible messages. None if
+            Ledger and entry from which the range must be read from a source that returns only visible messages. None if
                 no entry waits.
 
         """
@@ -694,21 +715,21 @@ class Decoder:
     def chunked_messages(self) -> list[tuple[bytes, tuple[int, int] | None]]:
         """Return the chunked messages of this range.
 
-        Left out are messages whose first chunk is before the range, unless they ended in the range, and open
-        messages above `max_open_chunked`.
+        The result omits incomplete messages above `max_open_chunked`. The result also omits messages whose first chunk
+        is before the range, unless their last chunk is in the range.
 
         Returns:
-            The name of each message within its topic partition, and ledger and entry of its first chunk; None
-                for a message that has ended.
+            For each message, its name within the topic partition, and the ledger and entry of its first chunk. The
+                ledger and entry are None if the last chunk of the message was read.
 
         """
 
     def take_lost(self) -> list[tuple[int, int, int, bool]]:
-        """Return the chunked messages that were found to be incomplete forever since the last call.
+        """Return the chunked messages that can never be complete. A message is returned by one call only.
 
         Returns:
-            Ledger and entry of the last chunk, number of chunks, and whether the first chunk exists (then a
-                later one is missing).
+            For each message, the ledger and entry of its last chunk, the number of its chunks, and whether its first
+                chunk exists. If the first chunk exists, a later chunk is missing.
 
         """
 
@@ -718,38 +739,39 @@ class Decoder:
 
     @property
     def bad_rows(self) -> tuple[int, KernelError | None]:
-        """Number of bad rows of this range in the batches until now, and the error of the first."""
+        """The number of bad rows in this range's record batches until now, and the error of the first bad row."""
 
     def rewind(
         self, partition: int, start: Position | None, end: Position | None, row_filter: RowFilter
     ) -> None:
-        """Set the next range, of this or another partition of the same topic. Known versions stay known.
+        """Set the next range, of this or another partition of the same topic. The schema versions are reused.
 
         Raises:
-            KernelError: "schema" unless every row of the current range was returned.
+            KernelError: "schema" if some rows of the current range were not returned yet.
 
         """
 
 class SendFrames:
-    """SEND frames for one partition, ready for the socket, in order of sequence id."""
+    """The SEND frames for one partition, in order of sequence id."""
 
     partition: int
     frames: bytes
     first_sequence_id: int
     last_sequence_id: int
     sequence_ids: list[int]
-    """`sequence_id` of each CommandSend in `frames`, in order. A receipt contains the same id. Each chunk of
-    a message has its own id, so no two are equal."""
+    """The `sequence_id` of each CommandSend in `frames`, in order. The receipt for a frame contains the `sequence_id`
+    of the frame. Each chunk of a message has its own id, so all ids are distinct."""
     ends: list[int]
-    """End of each frame in `frames`."""
+    """The offset in `frames` after the last byte of each frame."""
     chunked: list[tuple[int, int]]
-    """Index of the first frame of each chunked message, and the index after its last."""
+    """For each chunked message, the index of its first frame and the index after its last frame."""
     num_messages: int
 
 def within_slots(rows: ArrowArrayExportable, first: int, stop: int) -> ArrowArrayExportable:
-    """Return a boolean column: whether a row's hash slot is in the range from `first` up to `stop` (exclusive).
+    """Return a boolean column that is true for rows with a hash slot from `first` (inclusive) to `stop` (exclusive).
 
-    `rows` has `__orderingKey`, `__key`, `__producerName` and `__sequenceId`, as reads return them.
+    `rows` must have the columns `__orderingKey`, `__key`, `__producerName` and `__sequenceId`, as in the rows of a
+    read.
 
     Raises:
         KernelError: "schema" if a column is missing or has another type.
@@ -757,12 +779,12 @@ def within_slots(rows: ArrowArrayExportable, first: int, stop: int) -> ArrowArra
     """
 
 def crc32c(data: bytes) -> int:
-    """Return the CRC-32C (Castagnoli) of the bytes, as in RFC 3720."""
+    """Return the checksum CRC-32C (Castagnoli) of the bytes. RFC 3720 defines this checksum."""
 
 def renew_chunks(frames: bytes, attempt: int) -> bytes:
-    """Return the SEND frames of a message's chunks with the uuid of another attempt, in the same length.
+    """Replace the uuid in the SEND frames of a chunked message by the uuid of another attempt.
 
-    Attempt 0 has the uuid that `Encoder` made. The frames must be all chunks of one message.
+    Attempt 0 has the uuid from `Encoder`. `frames` must contain all chunks of one message. The length does not change.
 
     Raises:
         KernelError: "corrupt" for other frames.
@@ -770,7 +792,10 @@ def renew_chunks(frames: bytes, attempt: int) -> bytes:
     """
 
 class Encoder:
-    """An encoder of Arrow record batches to batched entries inside SEND frames, routed to partitions."""
+    """An encoder that turns Arrow record batches into SEND frames of batched entries.
+
+    Each frame is assigned to a partition.
+    """
 
     def __init__(
         self,
@@ -785,29 +810,29 @@ class Encoder:
     ) -> None:
         """Create an encoder.
 
-        The columns whose names do not begin with `__` are the value. A primitive has one column `value`;
-        json, avro and protobuf have the record's fields by name; key_value has `key` and `value`. A field of
-        `value.value_schema` without a column is written as null.
+        The columns whose names do not begin with `__` form the value. A primitive has one column, `value`. A record
+        ("json", "avro" or "protobuf") has one column for each field, with the name of the field. A "key_value" has the
+        columns `key` and `value`. A field of `value.value_schema` without a column is written as null.
 
-        These metadata columns are used, and other columns whose names begin with `__` are ignored:
+        The encoder uses these metadata columns, and ignores other columns whose names begin with `__`:
         - `__key` (binary or string; not allowed for a separated key_value), `__orderingKey`, `__eventTime` (timestamp),
           `__messageProperties` (map<string,string>).
-        - `__partition` (int32). Null and -1 mean that the key decides, or the round robin.
-        - `__deliverAt` (timestamp). Such a message has an entry of its own.
+        - `__partition` (int32). Null or -1 means that `encode` chooses the partition.
+        - `__deliverAt` (timestamp). A message with this value is sent in a separate entry.
         - `__replicationClusters` (list of strings): the clusters that receive the message by replication. An empty list
-          means none. Such a message has an entry of its own.
-        - `__sequenceId` (int64). If the column exists, every row names its sequence id and has an entry of its
-          own. The ids must increase in each partition.
-        - `__tombstone` (boolean). True writes a null value, whatever the value is.
+          means that no cluster receives the message. A message with this value is sent in a separate entry.
+        - `__sequenceId` (int64). If the column exists, every row must have a sequence id and is sent in a separate
+          entry. The ids must increase in each partition.
+        - `__tombstone` (boolean). True writes a null value and ignores the value columns.
 
         Args:
-            input_schema: The schema of every batch.
+            input_schema: The Arrow schema of every batch.
             value: The schema of the value.
             partitions: Number of partitions of the topic; 1 for a topic without partitions.
             compression: NONE, LZ4, ZLIB, ZSTD or SNAPPY.
-            batching_max_messages: Most messages of an entry.
-            batching_max_bytes: Most uncompressed bytes of an entry with several messages.
-            max_message_bytes: Most bytes of an entry as sent.
+            batching_max_messages: Maximum number of messages in an entry.
+            batching_max_bytes: Maximum uncompressed size of an entry with several messages, in bytes.
+            max_message_bytes: Maximum size of an entry when it is sent, in bytes.
 
         Raises:
             KernelError: "schema".
@@ -817,14 +842,14 @@ class Encoder:
     def set_producing(
         self, *, batching: str = "default", chunk_bytes: int | None = None, hashing: str = "JavaStringHash"
     ) -> None:
-        """Set how messages become entries. Call this before the first `encode`.
+        """Set the batching, chunking and hashing of messages. Call this method before the first `encode`.
 
         Args:
-            batching: The messages that share an entry. "default": consecutive messages. "key": messages of
-                one ordering key, or one key, which the entry names; only rows of one key keep their order.
-                "none": no messages.
-            chunk_bytes: Largest size of a chunk with its metadata. Messages above it, or above
-                `max_message_bytes`, are cut into chunks. With None, messages above `max_message_bytes` are
+            batching: The messages that share an entry. "default": consecutive messages. "key": messages with the same
+                ordering key, or without it the same key; only rows of the same key keep their order. "none": each
+                message has a separate entry.
+            chunk_bytes: Maximum size of a chunk with its metadata, in bytes. Messages above `chunk_bytes` or
+                `max_message_bytes` are split into chunks. With None, messages above `max_message_bytes` raise
                 "too_large".
             hashing: JavaStringHash or Murmur3_32Hash.
 
@@ -834,11 +859,11 @@ class Encoder:
         """
 
     def set_data_key(self, key: bytes, wrapped: list[tuple[str, bytes]]) -> None:
-        """Encrypt every entry with a data key of 32 bytes, which no other encoder may use.
+        """Encrypt every entry with a data key of 32 bytes. No other encoder may use this key.
 
         Args:
             key: The data key.
-            wrapped: The name of each key pair, and the data key wrapped with it.
+            wrapped: For each key pair, its name and the data key, encrypted with the public key of the pair.
 
         Raises:
             KernelError: "schema".
@@ -855,51 +880,52 @@ class Encoder:
         schema_version: bytes | None,
         transaction: tuple[int, int] | None = None,
     ) -> None:
-        """Set the producer of a partition. Call this for every partition before the first `encode`.
+        """Set the producer of a partition. Call this method for every partition before the first `encode`.
 
-        `transaction` contains the most and least significant bits of the transaction of its messages.
+        `transaction` is the id of the messages' transaction: its most and its least significant bits.
         """
 
     def encode(self, batch: ArrowArrayExportable, publish_time_ms: int) -> list[SendFrames]:
-        """Encode all rows. All frames are returned immediately, and rows of one partition keep their order.
+        """Encode all rows, and return all of their frames. Rows of one partition keep their order.
 
         A row with a `__key` goes to partition `(String.hashCode of the key's UTF-8 text & 0x7fffffff) %
-        partitions`. This is JavaStringHash, the default of the official Java client; `set_producing` sets
-        another function. Rows without a key go to the partitions in turn, one entry at a time. The key of a
-        separated pair is written as base64, and routes the message.
+        partitions`. This hash is JavaStringHash, the default of the official Java client; `set_producing` sets another
+        hash. Rows without a key are distributed to the partitions in turn, one entry after another. The key of a
+        separated pair is written as base64, and its hash selects the partition.
 
-        A null value (all value columns null) sets null_value for primitives and for key_value. A separated
-        pair has a null value if `value` is null, whatever the key is. Records become a record of nulls.
+        A value is null if all value columns are null. A primitive or a "key_value" is then written with the flag
+        `null_value`. For a separated pair, only the column `value` must be null. A record is written as a record of
+        nulls.
 
         Args:
-            batch: The rows, in the schema that was passed to `Encoder`.
-            publish_time_ms: Unix milliseconds, UTC.
+            batch: The rows, in the schema `input_schema`.
+            publish_time_ms: The publish time of the messages, in Unix milliseconds.
 
         Raises:
-            KernelError: "payload" or "too_large", with the row.
+            KernelError: "payload" or "too_large", with the index of the row.
 
         """
 
     def start_digest(self, topic: str) -> None:
-        """Start a digest of all rows that `encode` and `digest` process.
+        """Start a digest of the rows that are passed to `encode` and `digest` from now on.
 
         Args:
-            topic: The full name without partition.
+            topic: The full name of the topic, without the partition suffix.
 
         """
 
     def digest(self, batch: ArrowArrayExportable) -> None:
-        """Add all rows to the digest like `encode`, but encode nothing. This needs no producers.
+        """Add all rows to the digest without encoding. This method needs no producers.
 
         Raises:
-            KernelError: "payload", with the row.
+            KernelError: "payload", with the index of the row.
 
         """
 
     @property
     def row_digest(self) -> tuple[int, int] | None:
-        """Number of rows since `start_digest`, and the sum of their hashes modulo 2^64; None without `start_digest`.
+        """The number of rows since `start_digest`, and the sum of their hashes modulo 2^64; None before `start_digest`.
 
-        The hash of a row covers topic, key, ordering key, event time, properties and value. So the digest
-        does not depend on the order of the rows, or on how they are sent.
+        The hash of a row covers the topic, key, ordering key, event time, properties and value. The digest does not
+        depend on the order of the rows, or on their batching and partitions.
         """

@@ -50,7 +50,7 @@ class Crash:
         self._at_step: set[str] = set()
         self._held: list[Frame] = []
         self._answers: dict[int, str] = {}
-        """Of what call the answer is held back, by its id: the checkpoint's name."""
+        """The name of the checkpoint for each call whose answer is delayed, by the id of the call."""
         self._uploads: dict[int, str] = {}
         self._begun: dict[int, str] = {}
         self._first_bodies: dict[str, bytes] = {}

@@ -13,10 +13,10 @@ from pyspark.sql.streaming import DataStreamWriter, StreamingQuery
 from pyspark_pulsar.session.configure import EXTENSIONS_CLASS, catalog_jar
 
 STARTED = "the streaming query has started"
-"""Printed when it has: what fails before fails within seconds, as at a desk."""
+"""The line that is printed after the start of the query. Earlier failures occur within seconds."""
 
 ROUND = "round: "
-"""Printed before what became of a round, for programs that are told to begin each."""
+"""The prefix of the line with the outcome of a round, in programs that start a round on request."""
 
 
 def arguments(*names: str) -> argparse.ArgumentParser:
@@ -29,7 +29,7 @@ def arguments(*names: str) -> argparse.ArgumentParser:
 
 
 WITH_JAR: Final = 0.75
-"""Of the sessions: their tasks hand over columns, and one process plans. The others go Spark's own ways."""
+"""The share of the sessions with the jar. All other sessions use Spark without the jar."""
 
 
 def session(master: str = "local[2,8]", conf: Mapping[str, str] | None = None) -> SparkSession:

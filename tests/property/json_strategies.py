@@ -71,7 +71,7 @@ _LEAVES: list[tuple[Any, list[str]]] = [
     ("boolean", ["true", "false", '"true"', "1"]),
     ({"type": "enum", "symbols": ["A", "B"]}, ['"A"', '"B"', '"\\u0041"', '"C"', "1"]),
 ]
-"""Types without a meaning, each with texts of values, some of which do not fit."""
+"""Types without a special meaning, each with texts of values. Some of the texts do not fit the type."""
 
 _MEANINGS: list[tuple[Any, list[str]]] = [
     ("double", _FRACTIONS),

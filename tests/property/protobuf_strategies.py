@@ -163,8 +163,7 @@ def fill(draw: st.DrawFn, message: Message) -> Message:
         seconds, rest = divmod(micros, 10**6)
         if descriptor.name == "Duration" and seconds < 0 < rest:
             seconds, rest = seconds + 1, rest - 10**6
-        message.seconds, message.nanos = seconds, rest * 1000
-        return message
+        return type(message)(seconds=seconds, nanos=rest * 1000)
     for field in descriptor.fields:
         if field.is_required or draw(st.integers(0, 3)):
             _fill_field(draw, message, field)

@@ -45,7 +45,7 @@ class Bookie:
     """The probability of a wrong answer."""
     random: random.Random
     busy: int = 0
-    """The number of times at which the bookie reports that it is overloaded, which is no fault."""
+    """The number of times the bookie reports an overload. An overload is no fault."""
     connection: int = 0
     incoming: bytes = b""
     outgoing: deque[bytes] = field(default_factory=deque)

@@ -37,7 +37,7 @@ class Chaos:
     cluster: PulsarCluster
     topics: Topics
     workers: Sequence[Server]
-    """Of Spark."""
+    """The workers of Spark."""
     writer: Writer
     query: Query
 

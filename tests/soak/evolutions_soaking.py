@@ -42,12 +42,12 @@ class Setting:
     admin_url: str
     folder: Path
     damage: str | None = None
-    """The control: the name of a harm to tables, of `DAMAGES`."""
+    """The name of a damage to tables in `DAMAGES`, as a control of the test itself; None without damage."""
     processes: int = 4
-    """They wait for the server half of the time."""
+    """The number of processes. A process waits for the server half of the time."""
     by_spark_every: int = 40
     shrunk: int = 2
-    """So many evolutions with a difference are shrunk by each process."""
+    """The number of evolutions with a difference that each process shrinks."""
 
     def player(self, name: str) -> Player:
         place = Place.open(self.service_url, self.admin_url, self.folder / name, name)
@@ -63,16 +63,16 @@ class EvolutionsReport:
     by_spark: int = 0
     reads: int = 0
     refused: int = 0
-    """Reads that fail as the broker's do."""
+    """The number of reads that fail with the same error as reads from the broker."""
     cells: int = 0
-    """Cells that are those of the broker."""
+    """The number of cells that equal the cells of a read from the broker."""
     rows_after_trim: int = 0
-    """Rows that were read after their ledgers were removed."""
+    """The number of rows that were read after their ledgers were removed."""
     seconds: float = 0.0
     differences: dict[str, int] = field(default_factory=dict)
-    """Evolutions with a difference, by class."""
+    """The number of evolutions with a difference, by class of the difference."""
     errors: dict[str, int] = field(default_factory=dict)
-    """Named errors of tiering, and of reads for which the broker has rows, by class."""
+    """The number of errors of tiering, and of reads for which the broker returns rows, by class of the error."""
     faults: list[str] = field(default_factory=list)
 
     def add(self, played: Played) -> None:

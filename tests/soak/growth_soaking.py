@@ -37,7 +37,7 @@ _MARGINS = {
     "sockets": 12,
     "children": 2,
 }
-"""How much more the last count may show than the first one."""
+"""The largest allowed difference between the last count and the first count."""
 _POOLS = ("QueryStageCreator", "ResultQueryStageExecution", "shuffle-exchange", "broadcast-exchange")
 """Threads of Spark's adaptive execution: pools with an upper limit, which queries fill."""
 _SETTINGS = {

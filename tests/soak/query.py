@@ -60,7 +60,7 @@ class Query:
         self._process: subprocess.Popen[bytes] | None = None
         self._committed_before = 0
         self.interrupted_epochs = 0
-        """How often `await_epoch` has seen one."""
+        """The number of epochs that `await_epoch` has found interrupted."""
         self._log_begin = 0
 
     @property

@@ -33,7 +33,7 @@ INTERRUPTIONS: Final = (
 )
 
 IN_EPOCH: Final = (KILL_DRIVER, KILL_WORKER, KILL_EXECUTOR, KILL_SPARK_WORKER, RESTART_BOOKIE)
-"""What happens while a micro-batch is under way: planned, and not yet committed."""
+"""The events that happen while a micro-batch is running, after it is planned and before it is committed."""
 
 HALF_HOUR: Final[Mapping[str, int]] = {
     KILL_DRIVER: 12,

@@ -48,7 +48,7 @@ class SinkReport:
     rows: int = 0
     epochs: int = 0
     failures: list[str] = field(default_factory=list)
-    """How runs of the query ended that nobody killed: started again, they must go on."""
+    """The errors of the query's runs that ended without a kill. The query must resume when it is started again."""
     faults: list[str] = field(default_factory=list)
 
 

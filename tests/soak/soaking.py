@@ -40,25 +40,29 @@ _ROWS: Final = "rows"
 
 @dataclass(frozen=True)
 class Report:
-    """The counts of a soak, and in `faults` all faults; a good soak has none."""
+    """The counts of a soak. `faults` contains all faults, and is empty after a successful soak."""
 
     seed: int
     seconds: float
     events: dict[str, int]
-    """By kind, those that had something to happen to."""
+    """The number of events by kind. An event that found no target is not counted."""
     interruptions: int
     in_epoch: int
-    """Of these, those that came while a micro-batch was seen to be under way."""
+    """The number of interruptions that occurred while a micro-batch was known to be running."""
     topic_partitions: int
     messages: int
     rows: int
     epochs: int
     ledgers: int
-    """That had entries; `offloaded` and `removed` of them moved to tiered storage, and are gone behind the reader."""
+    """The number of ledgers with entries.
+
+    `offloaded` of these ledgers moved to tiered storage. `removed` of these ledgers were removed after the query read
+    them.
+    """
     offloaded: int
     removed: int
     entries_read: dict[str, int]
-    """By reader; more than there are, since what was interrupted is read again."""
+    """The number of entries that each reader read. Interrupted reads are repeated, so entries can be read twice."""
     faults: list[str]
 
 

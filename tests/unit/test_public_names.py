@@ -18,7 +18,7 @@ def test_a_public_name_is_found(name: str) -> None:
 
 def test_completion_and_help_show_the_public_names() -> None:
     assert set(pyspark_pulsar.__all__) <= set(dir(pyspark_pulsar))
-    page = pydoc.render_doc(pyspark_pulsar, renderer=pydoc.plaintext)
+    page = pydoc.render_doc(pyspark_pulsar, renderer=pydoc.plaintext)  # type: ignore[attr-defined]
     assert [name for name in pyspark_pulsar.__all__ if name not in page] == []
 
 

@@ -1,5 +1,5 @@
-//! The shared part of the fuzz targets: a decoder for one value type, and the properties that hold for any
-//! input.
+//! The shared part of the fuzz targets: a decoder for one value type, and the properties that are checked for
+//! any input.
 //!
 //! To add a value type, write a constructor of [`Kind`] and a target that calls [`payload`].
 
@@ -66,17 +66,18 @@ impl Kind {
         Self { value: PayloadSchema::of_type(value_type), columns: vec![Field::new("value", kind, true)] }
     }
 
-    /// Returns "avro" or "json" with a field of every kind.
+    /// Returns a record in the format `avro` or `json`, with a field of every kind.
     pub fn record(value_type: &str) -> Self {
         Self::described(value_type, AVRO_SCHEMA, fields())
     }
 
-    /// Returns "json" with a field of every form of JSON values.
+    /// Returns a record in the format `json`, with a field of every form of JSON values.
     pub fn json_forms() -> Self {
         Self::described("json", FORMS_SCHEMA, form_fields())
     }
 
-    /// Returns the message of tests/java/Everything.java, by the plan that Python makes of its descriptor.
+    /// Returns the message of `tests/java/Everything.java`, with the plan that Python creates from its
+    /// descriptor.
     pub fn protobuf() -> Self {
         Self::described("protobuf", EVERYTHING, everything())
     }
@@ -130,7 +131,7 @@ impl Kind {
             columns.extend(metadata_fields());
         }
         let mut options = decoder_of(self.value.clone(), columns);
-        // The limit is above the size of every input, and small compared to a forged size.
+        // The limit is larger than every input, and much smaller than a forged size.
         options.intake.max_uncompressed = Some(1 << 20);
         options.bad_rows = bad_rows;
         let mut decoder = Decoder::new(options).expect("a decoder");
@@ -166,7 +167,8 @@ impl Kind {
     }
 }
 
-/// Decodes one entry with all metadata columns to valid Arrow. Only damage fails in both modes.
+/// Decodes one entry with all metadata columns, and checks that the result is valid Arrow. Only a damaged
+/// entry is an error in both modes.
 pub fn entry(kind: &Kind, bytes: &[u8]) {
     let strict = run(&mut kind.decoder(true, None, BadRows::Fail), bytes.to_vec());
     let lenient = run(&mut kind.decoder(true, None, BadRows::Null), bytes.to_vec());
@@ -178,7 +180,7 @@ pub fn entry(kind: &Kind, bytes: &[u8]) {
     }
 }
 
-/// Decodes a message with a key to valid Arrow.
+/// Decodes a message with a key, and checks that the result is valid Arrow.
 pub fn keyed_entry(kind: &Kind, key: &[u8], is_base64: bool, payload: &[u8]) {
     let mut metadata = metadata();
     put_bytes(&mut metadata, 6, key);
@@ -209,7 +211,7 @@ pub fn by_definition(value_type: &str, definition: &str) {
     }
 }
 
-/// The largest number of columns that one input has time for.
+/// Maximum number of columns of one input, which limits the time for the input.
 const MOST_COLUMNS: usize = 100;
 
 fn columns_of(value_type: &str, definition: &str) -> Option<Vec<Field>> {
@@ -242,8 +244,8 @@ pub fn by_writer(kind: &Kind, definition: &str) {
     }
 }
 
-/// Decodes `bytes` as the payload of a message with the schema `version`. If that succeeds, writing the row
-/// and reading it again returns the same row.
+/// Decodes `bytes` as the payload of a message with the schema `version`. If the payload can be decoded,
+/// checks that a reader of the encoded row returns the same row.
 pub fn payload(kind: &Kind, version: &[u8], bytes: &[u8]) {
     let Ok(batches) = run(&mut kind.decoder(false, Some(version), BadRows::Fail), message(version, bytes))
     else {
@@ -253,8 +255,8 @@ pub fn payload(kind: &Kind, version: &[u8], bytes: &[u8]) {
     assert_eq!(batch.num_rows(), 1, "one message is one row");
     let frames = match kind.encoder(batch.schema()).encode(batch, 1_700_000_000_123) {
         Ok(frames) => frames,
-        // A written row must fit the schema more strictly than a read one. For example, JSON may lack a
-        // field.
+        // The encoder is stricter than the decoder. For example, the decoder accepts JSON in which a field is
+        // missing.
         Err(error) if error.kind == ErrorKind::Payload => return,
         Err(error) => panic!("a decoded row cannot be written: {error}"),
     };

@@ -1,4 +1,4 @@
-//! A record with a field of every kind that the kernel decodes, as its schema and as Arrow describe it.
+//! The schema and the Arrow columns of a record that has a field of every kind that the kernel decodes.
 
 use arrow_schema::{DataType, Field, Fields, TimeUnit};
 
@@ -49,8 +49,8 @@ pub fn form_fields() -> Vec<Field> {
     ])
 }
 
-/// An older version of `AVRO_SCHEMA`, with fields that are missing, narrower, in another order, or no longer
-/// used.
+/// An older version of `AVRO_SCHEMA`, with fields that are missing, have a narrower type, are in another
+/// order, or were removed later.
 pub const OLDER_DOCUMENT: &str = r#"{"type":"record","name":"R","fields":[
   {"name":"gone","type":["null","string"]}, {"name":"large","type":"int"}, {"name":"flag","type":"boolean"},
   {"name":"small","type":["null","int"]}, {"name":"single","type":["float","null"]},

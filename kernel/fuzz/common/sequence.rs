@@ -2,7 +2,7 @@
 //! writes the topic.
 //!
 //! Two reads of parts of the topic return the rows of one read. A read with a filter returns a subset of the
-//! rows without one.
+//! rows of a read without a filter.
 
 #[path = "../../tests/common/handmade.rs"]
 mod handmade;
@@ -55,7 +55,7 @@ fn entry([what, number, key, fill]: [u8; 4]) -> Vec<u8> {
         put_number(&mut metadata, 28, if what & 0x20 == 0 { 64 } else { u64::from(number) });
         put_number(&mut metadata, 29, u64::from(number & 3));
     }
-    // The entry has a known key, an unknown one, or both, in any order. Its payload may be encrypted with
+    // The entry has a known key, an unknown key, or both keys in any order. Its payload may be encrypted with
     // another key.
     for name in [key & 3, key >> 2 & 3] {
         if name != 0 {
@@ -83,7 +83,7 @@ pub struct Reading {
     pub on_crypto_failure: OnFailure,
     /// The number of rows in a batch.
     pub batch_rows: usize,
-    /// The first publish time to read, and the first one after the range.
+    /// The first publish time to read, and the first publish time after the range.
     pub published: Option<(i64, i64)>,
 }
 
@@ -139,7 +139,7 @@ impl Reading {
     }
 }
 
-/// Supplies what the decoder waits for. Returns false if the decoder does not wait.
+/// Supplies the information that the decoder needs. Returns false if the decoder does not wait.
 fn supply(decoder: &mut Decoder, topic: &[Vec<u8>]) -> Result<bool> {
     if let Some(key) = decoder.needed_data_keys().first().cloned() {
         match key.wrapped.as_slice() {

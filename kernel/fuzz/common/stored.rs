@@ -1,4 +1,4 @@
-//! The properties that hold for a ledger in tiered storage, whatever its bytes are.
+//! The properties that are checked for a ledger in tiered storage with any bytes.
 
 use _kernel::tiered::StoredEntries;
 
@@ -20,8 +20,8 @@ impl<'a> Parts<'a> {
     }
 }
 
-/// Reads the entries in pieces. They are in order, each is returned once, and either all or an error is
-/// returned.
+/// Reads the entries in pieces. Checks that the entries are returned in order and only once. The result must
+/// be all entries, or an error.
 pub fn read(entries: StoredEntries, given: &Parts<'_>) {
     let from = usize::try_from(entries.start).unwrap_or(usize::MAX);
     let to =

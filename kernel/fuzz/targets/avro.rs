@@ -1,4 +1,4 @@
-//! Avro payloads. The first byte chooses the version of the writer: the reader's own version or an older one.
+//! Avro payloads. The first byte selects the writer's version: the reader's own version or an older version.
 #![no_main]
 
 #[path = "../common/mod.rs"]

@@ -1,5 +1,5 @@
 //! Definitions of schemas. The first byte chooses the kind of the text: an Avro schema or a Protobuf plan, of
-//! the reader or of a writer. If the text can become columns, some payloads are decoded by it.
+//! the reader or of a writer. If the text can be converted to columns, some payloads are decoded with it.
 #![no_main]
 
 #[path = "../common/mod.rs"]

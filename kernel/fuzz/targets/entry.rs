@@ -1,4 +1,4 @@
-//! An entry as it is stored: checksum, metadata, codec, batch. The first byte chooses the value type.
+//! A stored entry, with checksum, metadata, codec and batch. The first byte chooses the value type.
 #![no_main]
 
 #[path = "../common/mod.rs"]

@@ -1,4 +1,4 @@
-//! The bytes of a broker, fed in pieces. The first byte is their length.
+//! The bytes of a broker, fed in pieces. The first byte is the length of the pieces.
 #![no_main]
 
 use _kernel::frame::FrameDecoder;

@@ -1,5 +1,5 @@
 //! Key-value messages whose key is the message's key. The first byte contains the length of the key, and
-//! whether its metadata call it base64.
+//! whether the metadata mark the key as base64.
 #![no_main]
 
 #[path = "../common/mod.rs"]

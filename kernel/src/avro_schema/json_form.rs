@@ -1,8 +1,9 @@
 //! Forms of values in JSON that differ from the plain form of their Avro type.
 //!
-//! Pulsar's Java client describes classes of `java.time` and others by an Avro type, but Jackson writes them in another
-//! form. The Python package recognizes these classes, and sets the attribute `jsonForm` of the type to the form
-//! (`schema/avro/json_document.py`). So only one module knows the classes.
+//! Pulsar's Java client describes some classes, such as the classes of `java.time`, by an Avro type. But
+//! Jackson writes their values in another form. The Python package recognizes these classes, and sets the
+//! attribute `jsonForm` of the type to the form (`schema/avro/json_document.py`). So only that Python module
+//! depends on the names of the classes.
 
 use arrow_schema::TimeUnit;
 
@@ -81,7 +82,7 @@ impl JsonForm {
         }
     }
 
-    /// Returns the name of the Avro type.
+    /// Returns the name of the Avro type that the schema contains for the form.
     pub fn base(self) -> &'static str {
         match self {
             Self::Instant(_) | Self::LocalDateTime(_) | Self::TimeOfDay(_) => "long",
@@ -90,7 +91,7 @@ impl JsonForm {
         }
     }
 
-    /// Returns the Avro type, without a logical type.
+    /// Returns the Avro type that the schema contains for the form, without a logical type.
     pub fn plain(self) -> AvroType {
         match self.base() {
             "long" => AvroType::Long(LogicalType::Number),

@@ -1,8 +1,10 @@
 //! Tags of union branches in JSON.
 //!
-//! Jackson, which writes Pulsar's JSON, writes a bare value. Avro's JSON encoding writes an object with one key, which
-//! is the branch's tag (<https://avro.apache.org/docs/1.12.0/specification/#json-encoding>). The decoder reads both.
-//! The encoder writes a bare value, for Jackson, if the value alone determines its branch. Otherwise it writes the tag.
+//! Pulsar's JSON is written by Jackson, which writes the value of a union without a tag (a bare value).
+//! Avro's JSON encoding writes an object with one key, which is the branch's tag
+//! (<https://avro.apache.org/docs/1.12.0/specification/#json-encoding>). The decoder reads both forms. The
+//! encoder writes a bare value, which Jackson can read, if the value alone determines its branch. Otherwise
+//! the encoder writes the tag.
 
 use super::AvroType;
 
@@ -11,13 +13,13 @@ use super::AvroType;
 pub struct BranchTags(Vec<(String, usize)>);
 
 impl BranchTags {
-    /// Creates the tags of `branches`, which may contain null; a tag leads to an index among the other branches.
+    /// Creates the tags of `branches`, which may contain null. The index of a branch does not count null.
     pub fn new(branches: &[AvroType]) -> Self {
         let members: Vec<&AvroType> = branches.iter().filter(|kind| **kind != AvroType::Null).collect();
         let full = members.iter().enumerate().map(|(i, kind)| (kind.branch_name().to_owned(), i));
         let mut names: Vec<(String, usize)> = full.collect();
         for (i, kind) in members.iter().enumerate() {
-            // Some writers omit the namespace; a full name has precedence over a short one.
+            // Some writers omit the namespace. A full name has precedence over a short name.
             let short = kind.branch_name().rsplit('.').next().unwrap_or_default();
             if !names.iter().any(|(name, _)| name == short) {
                 names.push((short.to_owned(), i));

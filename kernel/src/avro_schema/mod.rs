@@ -1,4 +1,5 @@
-//! Avro schemas that can become Arrow columns, after <https://avro.apache.org/docs/1.12.0/specification/>.
+//! Avro schemas that can become Arrow columns. The source is
+//! <https://avro.apache.org/docs/1.12.0/specification/>.
 //!
 //! A union of several non-null types becomes a struct with one nullable member for each type.
 //!
@@ -18,12 +19,12 @@ use crate::error::{KernelError, Result};
 use json_form::JsonForm;
 use parse::Parser;
 
-/// Number of digits of the widest decimal in a column.
+/// Maximum number of digits of a decimal in a column.
 pub const MAX_DIGITS: u32 = 38;
-/// Depth limit for the JSON of a schema's document, because the parser is recursive.
+/// Maximum depth of the JSON of a schema. The limit exists because the parser is recursive.
 const MAX_JSON_DEPTH: usize = 1024;
 
-/// Records that contain themselves, by full name.
+/// Map from the full name of each record that contains itself to the record.
 pub type Recursive = HashMap<String, AvroType>;
 
 /// An Avro type with resolved names.
@@ -83,14 +84,15 @@ pub enum AvroType {
 pub struct DecimalType {
     /// Total number of digits, at least 1.
     pub precision: u32,
-    /// Number of digits after the point, at most the precision.
+    /// Number of digits after the decimal point, at most the precision.
     pub scale: u32,
-    /// The underlying fixed; `None` for bytes.
+    /// The underlying type `fixed`; `None` if the underlying type is `bytes`.
     pub fixed: Option<FixedType>,
 }
 
 impl DecimalType {
-    /// Returns precision and scale in Arrow's types, or `None` if a column cannot have that number of digits.
+    /// Returns precision and scale in Arrow's types, or `None` if the decimal has too many digits for a
+    /// column.
     pub fn digits(&self) -> Option<(u8, i8)> {
         (self.precision <= MAX_DIGITS).then_some((self.precision as u8, self.scale as i8))
     }
@@ -99,13 +101,13 @@ impl DecimalType {
 /// The meaning of an `int` or `long`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LogicalType {
-    /// A plain number.
+    /// A number without a logical type.
     Number,
     /// Days since 1970.
     Date,
-    /// Time since midnight, in this unit.
+    /// Time since midnight, counted in this unit.
     TimeOfDay(TimeUnit),
-    /// Time since 1970, in UTC or local time, in this unit.
+    /// Time since 1970 in UTC or local time, counted in this unit.
     Moment(TimeUnit),
 }
 
@@ -126,7 +128,7 @@ impl TypeName {
 
     /// Returns whether this name or an alias equals the writer's name.
     ///
-    /// Namespaces do not count, because producers of one topic may have their classes in different packages.
+    /// Namespaces are ignored, because producers of one topic may have their classes in different packages.
     pub fn accepts(&self, writer: &TypeName) -> bool {
         let written = writer.short();
         self.short() == written || self.aliases.iter().any(|alias| short(alias) == written)
@@ -175,12 +177,12 @@ pub struct AvroField {
     pub aliases: Vec<String>,
     /// Type of the field.
     pub kind: AvroType,
-    /// Value of the field if the writer's schema lacks the field.
+    /// Value that a reader uses if the writer's schema lacks the field.
     pub default: Option<Value>,
 }
 
 impl AvroType {
-    /// Parses a schema; returns an error of the kind "schema" if the text is not an Avro schema.
+    /// Parses a schema; returns an error of the kind `schema` if the text is not an Avro schema.
     pub fn parse(avro_schema: &str) -> Result<Self> {
         Self::parse_recursive(avro_schema).map(|(kind, _)| kind)
     }
@@ -205,7 +207,8 @@ impl AvroType {
 
     /// Returns whether a column can contain values of the type.
     ///
-    /// Otherwise the encoder writes only nulls of the type, and the decoder reads its values as null.
+    /// If not, the encoder writes null for every value of the type, and the decoder reads null for every
+    /// value.
     pub fn is_held(&self) -> bool {
         match self {
             Self::Reference(_) | Self::Omitted(_) => false,
@@ -225,7 +228,8 @@ impl AvroType {
         }
     }
 
-    /// Returns the branches of a union that are not null, in order, or the type itself if it is not a union.
+    /// Returns the branches of a union that are not null, in the schema's order. For another type, returns
+    /// only the type itself.
     pub fn members(&self) -> Vec<&AvroType> {
         match self {
             Self::Union(branches) => branches.iter().filter(|b| **b != Self::Null).collect(),
@@ -291,7 +295,8 @@ impl AvroType {
         }
     }
 
-    /// Returns whether an encoded value can have no bytes; an array of such values could claim any length.
+    /// Returns whether an encoded value can have no bytes. If so, an array of such values could state any
+    /// number of items.
     pub fn may_be_empty(&self) -> bool {
         match self {
             Self::Null => true,
@@ -308,7 +313,7 @@ fn map_type(value: DataType) -> DataType {
     DataType::Map(Field::new("entries", DataType::Struct(fields), false).into(), false)
 }
 
-/// Returns the struct of a union, whose members have the names that Spark's Avro source uses.
+/// Returns the struct type for a union. The members have the same names as in Spark's Avro source.
 fn union_type(members: &[&AvroType]) -> DataType {
     let field = |(i, kind): (usize, &&AvroType)| Field::new(format!("member{i}"), kind.physical(), true);
     DataType::Struct(members.iter().enumerate().filter(|(_, kind)| kind.is_held()).map(field).collect())

@@ -11,20 +11,23 @@ use crate::avro_schema::{
 };
 use crate::error::{KernelError, Result};
 
-/// Depth limit for nested types, without unions, because each function over a schema is recursive.
+/// Maximum depth of nested types, without unions. The limit exists because each function over a schema is
+/// recursive.
 const MAX_DEPTH: usize = 128;
-/// Limit for the number of types after names are resolved, because names that refer to names grow exponentially.
+/// Maximum number of types after names are resolved. Names that refer to types with further names can
+/// increase this number exponentially.
 const MAX_TYPES: usize = 100_000;
 /// Key of a node whose value from `schema/avro/column_document.py` is the node's representation in columns: "omitted" or "text".
 const HELD: &str = "pyspark_pulsar";
 
-/// A parser, and the named types that it has met.
+/// A parser, and the named types that it has parsed until now.
 #[derive(Default)]
 pub struct Parser {
     ignores_aliases: bool,
     /// Full names of records that contain themselves.
     recursive: HashSet<String>,
-    /// Named types by full name; `None` is a type whose definition is still open, so that a use is recursion.
+    /// Map from full names to types. `None` is a type whose definition is not complete yet, so a reference to
+    /// the type is recursive.
     named: HashMap<String, Option<NamedType>>,
     depth: usize,
     types: usize,
@@ -37,7 +40,7 @@ pub struct Parser {
 /// A complete type that other types may refer to.
 struct NamedType {
     kind: AvroType,
-    /// Number of types in the type, itself included.
+    /// Number of types in the type, including the type itself.
     types: usize,
     /// Number of levels below the type.
     height: usize,
@@ -65,7 +68,8 @@ impl Parser {
 
     /// Parses the type that `value` describes, at `path` and inside `namespace`.
     pub fn parse(&mut self, value: &Value, path: &str, namespace: &str) -> Result<AvroType> {
-        // A union and an object around another type are not levels, because the JSON's depth limit covers both.
+        // Unions and objects around another type do not increase the depth, because the JSON's depth limit
+        // covers them.
         let wraps = value.get("type").is_some_and(|inner| inner.is_object() || inner.is_array());
         let level = usize::from(!value.is_array() && !wraps);
         self.count(1, level, path)?;
@@ -80,7 +84,8 @@ impl Parser {
         kind
     }
 
-    /// Adds a number of types, which extend `height` levels below the current type.
+    /// Adds `types` to the number of types. The added types are nested `height` levels deep below the current
+    /// type.
     fn count(&mut self, types: usize, height: usize, path: &str) -> Result<()> {
         self.types = self.types.saturating_add(types);
         self.deepest = self.deepest.max(self.depth + height);
@@ -165,7 +170,7 @@ impl Parser {
         if value.get(HELD).and_then(Value::as_str) == Some("omitted") {
             let mut head = value.clone();
             head.as_object_mut().map(|head| head.remove(HELD));
-            // The parser is another one, so that the omitted branch defines no name.
+            // A separate parser is used, so that the omitted branch defines no name.
             return Ok(AvroType::Omitted(Box::new(Self::default().object(&head, path, namespace)?)));
         }
         let logical = value.get("logicalType").and_then(Value::as_str);
@@ -278,7 +283,8 @@ impl Parser {
     }
 }
 
-/// Returns the meaning of an `int`; Avro ignores logical types that are unknown or have another base type.
+/// Returns the logical type of an `int`. Avro ignores logical types that are unknown or have another base
+/// type.
 fn int_meaning(logical: Option<&str>) -> LogicalType {
     match logical {
         Some("date") => LogicalType::Date,

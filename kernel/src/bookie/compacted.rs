@@ -1,6 +1,7 @@
 //! Entries of a compacted ledger: `i32 length | MessageIdData | i32 length | entry`.
 //!
-//! The inner entry is the entry of the ledger that the id names (`RawMessageImpl` of Pulsar).
+//! The inner entry is the original entry, and the id is its position in the original ledger (`RawMessageImpl`
+//! of Pulsar).
 
 use crate::entry::{Entry, EntryBatch};
 use crate::error::{KernelError, Result};
@@ -8,8 +9,8 @@ use crate::wire::{WireFields, split_u32};
 
 /// Replaces each entry by the entry that it contains, with the original id.
 ///
-/// `after` is the id before the first entry. Fails with "corrupt" if an entry is not wrapped in this form, or
-/// if its id is not above the previous id.
+/// `after` is the id before the first entry. Fails with an error of the kind `corrupt` if an entry does not
+/// have this form. The same error is returned if the id of an entry is not above the previous id.
 pub fn unwrap(entries: &mut EntryBatch, after: Option<(i64, i64)>) -> Result<()> {
     let mut last = after;
     for wrapped in entries.take() {

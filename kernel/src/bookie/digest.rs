@@ -2,7 +2,8 @@
 //! far | digest | data`.
 //!
 //! The writer computes the digest over the 32 bytes before it and the data after it (`DigestManager` of
-//! BookKeeper). CRC32C has 4 bytes, CRC32 has 8, and DUMMY none. An HMAC needs the password of the ledger.
+//! BookKeeper). A CRC32C digest has 4 bytes, a CRC32 digest has 8 bytes, and DUMMY has no digest. An HMAC
+//! needs the password of the ledger.
 
 use crate::bookie::protocol::split_i64;
 use crate::error::{KernelError, Result};
@@ -19,7 +20,7 @@ pub enum Digest {
     Crc32,
     /// No digest.
     Dummy,
-    /// An unknown type: CRC32C or CRC32, whichever fits.
+    /// An unknown type: the digest may be CRC32C or CRC32.
     EitherCrc,
 }
 

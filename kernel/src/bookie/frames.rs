@@ -14,10 +14,10 @@
 //! | taken    | before `next`                            |                                                    |
 //! ```
 //!
-//! A pending request is no state here. A request may be lost with its connection, be repeated, or be sent to
-//! two bookies at the same time. An answer for an entry that is received or taken is verified and dropped, so
-//! all of this is harmless. An answer about another ledger or after `last`, which no request was sent for, is
-//! an error of the connection.
+//! Whether a request is pending is not part of the state. A request may be lost with its connection, be
+//! repeated, or be sent to two bookies at the same time. These cases are harmless, because an answer for an
+//! entry that is received or taken is verified and dropped. An answer about another ledger or after `last`,
+//! which no request was sent for, is an error of the connection.
 //!
 //! # Two kinds of requests
 //!
@@ -33,8 +33,8 @@
 //! | BATCH_READ (`batch_request`)      | the caller's, 0 or more           | always, with the number of good entries     |
 //! ```
 //!
-//! A group is a BATCH_READ whose only purpose is to save frames. The negative id returns the size of the
-//! group, so no request has to be remembered.
+//! A group is a BATCH_READ whose only purpose is to save frames. The answer returns the negative id, and so
+//! the size of the group. So no request has to be stored.
 //!
 //! The first entry that the answer lacks is reported with the code of the answer. The entries after it are
 //! reported with [`OK`]: the bookie did not reach them, because an answer has at most 64 entries and 4 MiB.
@@ -47,10 +47,10 @@
 //! connection is closed (`forget`). After an error no bytes of the connection are kept, because they can no
 //! longer be split into frames.
 //!
-//! Damage cannot pass: an entry's bytes contain its ledger and entry id, and the digest covers the ids and
-//! the data. So an answer with another entry is [`DAMAGED`] as well. In a batch, nothing after a damaged
-//! entry is kept, because the damage may be in its length. An answer without any entry counts as damaged,
-//! because it would be requested without end.
+//! Damage is always detected, because an entry's bytes contain its ledger and entry id, and the digest covers
+//! the ids and the data. So an answer with another entry is also [`DAMAGED`]. In a batch, nothing after a
+//! damaged entry is kept, because the damage may be in its length. An answer without any entry is treated as
+//! damaged, because otherwise the caller would repeat the request without end.
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
@@ -69,17 +69,17 @@ pub const DAMAGED: i32 = -1;
 pub struct ReadOutcome {
     /// The id of a `batch_request`, and `None` for `read_requests`. Each answer to a `batch_request` is reported.
     pub request_id: Option<i64>,
-    /// The requested entry, or the first one of a BATCH_READ.
+    /// Id of the requested entry; for a BATCH_READ, id of the first requested entry.
     pub entry: i64,
     /// The code of the bookie, or [`DAMAGED`]. For an entry of a group, [`OK`] means that the bookie did not reach
     /// the entry after an earlier one failed.
     pub code: i32,
-    /// Number of good entries in the answer to a BATCH_READ; with [`DAMAGED`], those before the damaged
-    /// entry.
+    /// Number of undamaged entries in the answer to a BATCH_READ. With [`DAMAGED`], only the entries before
+    /// the damaged entry are counted.
     pub count: u32,
 }
 
-/// Largest size of a group of entries.
+/// Maximum number of bytes of a group of entries.
 const GROUP_BYTES: i64 = 4 << 20;
 const GROUP_ENTRIES: i64 = 64;
 
@@ -91,7 +91,7 @@ pub struct LedgerFrames {
     last: i64,
     digest: Digest,
     max_frame_bytes: usize,
-    /// The beginning of a frame, for each connection.
+    /// The bytes of an incomplete frame, for each connection.
     pending: HashMap<u32, Vec<u8>>,
     /// Entries that are received and not taken.
     received: BTreeMap<i64, Vec<u8>>,
@@ -122,7 +122,7 @@ impl LedgerFrames {
         self.next
     }
 
-    /// Returns the number of buffered bytes, of entries and of beginnings of frames.
+    /// Returns the number of buffered bytes, which belong to entries and to incomplete frames.
     pub fn buffered_bytes(&self) -> usize {
         self.pending.values().map(Vec::len).fold(self.received_bytes, usize::saturating_add)
     }
@@ -164,7 +164,7 @@ impl LedgerFrames {
             let Some(begin) = missing.next() else { continue };
             match missing.next_back().map_or(1, |end| end - begin + 1) {
                 1 => put_read(&mut out, self.ledger, begin),
-                // The negative request id returns the number of entries with the answer.
+                // The answer repeats the request id, and so contains the number of entries.
                 count => {
                     let most = i32::try_from(count).unwrap_or(i32::MAX);
                     put_batch_read(&mut out, self.ledger, begin, -i64::from(most), most, GROUP_BYTES);
@@ -203,7 +203,7 @@ impl LedgerFrames {
         Ok(outcomes)
     }
 
-    /// Drops the beginning of a frame that a closed connection left.
+    /// Drops the incomplete frame of a closed connection.
     pub fn forget(&mut self, connection: u32) {
         self.pending.remove(&connection);
     }
@@ -290,8 +290,8 @@ impl LedgerFrames {
         Ok(())
     }
 
-    /// Keeps the entries of a BATCH_READ up to the first damaged one. Returns the code and the number of good
-    /// entries.
+    /// Stores the entries of a BATCH_READ before the first damaged entry. Returns the code, and the number of
+    /// undamaged entries.
     fn keep_all(&mut self, response: &Response<'_>) -> Result<(i32, u32)> {
         if response.code != OK {
             return Ok((response.code, 0));
@@ -309,11 +309,13 @@ impl LedgerFrames {
             count += 1;
             rest = after;
         }
-        // An answer without entries counts as damaged, because it would be requested again without end.
+        // An answer without entries is treated as damaged, because otherwise the caller would repeat the
+        // request without end.
         Ok((if count == 0 { DAMAGED } else { OK }, count))
     }
 
-    /// Keeps an entry, and returns false if it is damaged. An entry that was received before is dropped.
+    /// Stores an entry, and returns false if the entry is damaged. An entry that was received before is
+    /// dropped.
     fn keep(&mut self, entry: i64, body: &[u8]) -> Result<bool> {
         let Some(data) = self.digest.verified(body, self.ledger, entry) else {
             return Ok(false);

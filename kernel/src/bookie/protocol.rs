@@ -25,8 +25,9 @@ pub fn put_read(out: &mut Vec<u8>, ledger: i64, entry: i64) {
     out.extend_from_slice(&entry.to_be_bytes());
 }
 
-/// Appends a BATCH_READ request for `count` entries from `first` on. The bookie returns fewer if they are
-/// larger than `max_bytes` (but always one), or if it lacks one.
+/// Appends a BATCH_READ request for `count` entries from `first` on. The bookie returns fewer entries if an
+/// entry is missing, or if the entries together exceed `max_bytes`. The first entry is returned whatever its
+/// size.
 pub fn put_batch_read(
     out: &mut Vec<u8>,
     ledger: i64,
@@ -47,7 +48,7 @@ pub fn put_batch_read(
 /// An answer, borrowed from its frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Response<'a> {
-    /// The request id, for a BATCH_READ.
+    /// The request id of a BATCH_READ; `None` for a READ_ENTRY.
     pub request_id: Option<i64>,
     /// [`OK`], or the reason why the answer has no entry; `BookieProtocol` of BookKeeper names the codes.
     pub code: i32,
@@ -92,7 +93,7 @@ pub fn split_body(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
     rest.split_at_checked(length as usize)
 }
 
-/// Splits a big-endian `i64` off the front; returns `None` if fewer than eight bytes are left.
+/// Splits a big-endian `i64` off the front of `bytes`; returns `None` if fewer than eight bytes are left.
 pub fn split_i64(bytes: &[u8]) -> Option<(i64, &[u8])> {
     let (head, rest) = bytes.split_first_chunk::<8>()?;
     Some((i64::from_be_bytes(*head), rest))

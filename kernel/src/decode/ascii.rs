@@ -8,10 +8,10 @@ pub fn checked_text(bytes: &[u8]) -> Result<&[u8], Utf8Error> {
     if is_ascii(bytes) { Ok(bytes) } else { std::str::from_utf8(bytes).map(str::as_bytes) }
 }
 
-/// Returns whether all bytes are ASCII; several times as fast as the slice's own method for short texts.
+/// Returns whether all bytes are ASCII. For short texts, this is several times as fast as `<[u8]>::is_ascii`.
 #[inline]
 fn is_ascii(bytes: &[u8]) -> bool {
-    // The last chunk may overlap the chunks before, so that the length need not be a multiple of 16.
+    // The last chunk may overlap the previous chunk, because the length need not be a multiple of 16.
     if let Some(last) = bytes.last_chunk::<16>() {
         let (chunks, _) = bytes.as_chunks::<16>();
         let all = chunks.iter().fold(*last, |all, chunk| {

@@ -6,28 +6,28 @@ use arrow_buffer::{BooleanBufferBuilder, NullBuffer, OffsetBuffer, ScalarBuffer}
 use crate::conform::ArrowResult;
 use crate::error::{KernelError, Result};
 
-/// The null rows of a column; rows with values need no memory here.
+/// The null rows of a column. Rows with values use no memory.
 #[derive(Debug, Default)]
 pub struct NullRows {
-    /// Row numbers, ascending. Arrow's row numbers have at most 32 bits.
+    /// Numbers of the null rows, in ascending order. Arrow's row numbers have at most 32 bits.
     rows: Vec<u32>,
 }
 
 impl NullRows {
-    /// Marks `row` as null; it must be higher than all marked rows.
+    /// Marks `row` as null; `row` must be higher than all rows that are already marked.
     #[inline]
     pub fn push(&mut self, row: usize) {
         self.rows.push(row as u32);
     }
 
-    /// Removes the rows from `rows` on.
+    /// Removes the marks of all rows from row `rows` on.
     pub fn truncate(&mut self, rows: usize) {
         while self.rows.last().is_some_and(|row| *row as usize >= rows) {
             self.rows.pop();
         }
     }
 
-    /// Returns Arrow's null buffer for a column of `rows` rows, and empties the set.
+    /// Returns Arrow's null buffer for a column of `rows` rows, and removes all marks.
     pub fn finish(&mut self, rows: usize) -> Option<NullBuffer> {
         if self.rows.is_empty() {
             return None;
@@ -78,13 +78,13 @@ impl<T: ArrowPrimitiveType> NumberBuffer<T> {
         self.values.push(T::Native::default());
     }
 
-    /// Keeps the first `rows` values.
+    /// Truncates the column to its first `rows` values.
     pub fn truncate(&mut self, rows: usize) {
         self.values.truncate(rows);
         self.nulls.truncate(rows);
     }
 
-    /// Returns the added values as a column, and empties the buffer.
+    /// Returns the values as an Arrow array, and empties the buffer.
     pub fn finish(&mut self) -> ArrowResult<PrimitiveArray<T>> {
         let nulls = self.nulls.finish(self.values.len());
         PrimitiveArray::try_new(ScalarBuffer::from(take_values(&mut self.values)), nulls)
@@ -123,13 +123,13 @@ impl BooleanValues {
         self.values.append(false);
     }
 
-    /// Keeps the first `rows` values.
+    /// Truncates the column to its first `rows` values.
     pub fn truncate(&mut self, rows: usize) {
         self.values.truncate(rows);
         self.nulls.truncate(rows);
     }
 
-    /// Returns the added values as a column, and empties the buffer.
+    /// Returns the values as an Arrow array, and empties the buffer.
     pub fn finish(&mut self) -> BooleanArray {
         let nulls = self.nulls.finish(self.values.len());
         BooleanArray::new(self.values.finish(), nulls)
@@ -139,14 +139,14 @@ impl BooleanValues {
 /// A growing column of texts or byte strings.
 #[derive(Debug, Default)]
 pub struct BytesBuffer {
-    /// End of each value in `data`.
+    /// Offset of the end of each value in `data`.
     ends: Vec<i32>,
     data: Vec<u8>,
     nulls: NullRows,
 }
 
 impl BytesBuffer {
-    /// Adds a value; returns false, and adds nothing, if the column would exceed Arrow's limit of 2 GiB.
+    /// Adds a value. If the column would exceed Arrow's limit of 2 GiB, returns false and adds nothing.
     #[must_use]
     #[inline]
     pub fn push(&mut self, value: &[u8]) -> bool {
@@ -162,7 +162,7 @@ impl BytesBuffer {
         self.ends.len()
     }
 
-    /// Returns the value of a row, which is empty if it is null.
+    /// Returns the value of a row. The result is empty for a null.
     pub fn get(&self, row: usize) -> &[u8] {
         let end_of = |row: usize| self.ends.get(row).map_or(0, |end| *end as usize);
         let start = row.checked_sub(1).map_or(0, end_of);
@@ -176,20 +176,20 @@ impl BytesBuffer {
         self.ends.push(self.ends.last().copied().unwrap_or(0));
     }
 
-    /// Keeps the first `rows` values.
+    /// Truncates the column to its first `rows` values.
     pub fn truncate(&mut self, rows: usize) {
         self.ends.truncate(rows);
         self.data.truncate(self.ends.last().map_or(0, |end| *end as usize));
         self.nulls.truncate(rows);
     }
 
-    /// Returns the added values as a column, and empties the buffer.
+    /// Returns the values as an Arrow array, and empties the buffer.
     pub fn finish(&mut self) -> ArrowResult<BinaryArray> {
         let (offsets, data, nulls) = self.take();
         BinaryArray::try_new(offsets, data.into(), nulls)
     }
 
-    /// Returns the added values, which must be texts, as a column, and empties the buffer.
+    /// Returns the values as an Arrow array of strings, and empties the buffer. All values must be UTF-8.
     pub fn finish_texts(&mut self) -> ArrowResult<StringArray> {
         let (offsets, data, nulls) = self.take();
         StringArray::try_new(offsets, data.into(), nulls)
@@ -201,7 +201,7 @@ impl BytesBuffer {
     }
 }
 
-/// Returns an error unless a column had room for a value.
+/// Returns an error if `has_room` is false, because the column had no room for a value.
 pub fn check_room(has_room: bool) -> Result<()> {
     match has_room {
         true => Ok(()),
@@ -213,7 +213,8 @@ pub fn check_room(has_room: bool) -> Result<()> {
 
 /// Returns the values, and replaces them by an empty vector with room for the next batch.
 ///
-/// The next batch probably has a similar length. Room for slightly more values avoids copying all of them.
+/// The next batch probably has a similar length. Room for slightly more values avoids that a longer batch
+/// copies all values.
 fn take_values<T>(values: &mut Vec<T>) -> Vec<T> {
     let next = Vec::with_capacity(values.len() + values.len() / 16);
     std::mem::replace(values, next)

@@ -1,8 +1,9 @@
 //! The check whether the columns of a message determine its payload.
 //!
-//! A table stores columns and drops the payload. But a later reader may have another schema. So the table keeps the
-//! payload if that reader would read other values from the columns than from the message. Reasons are a member or field
-//! without a column, and a value that replaces an absent one. In doubt, the columns count as incomplete.
+//! A table stores columns and drops the payload. Later, a reader with another schema may read the row. So the
+//! table also stores the payload if such a reader would read other values from the columns than from the
+//! message. Reasons are a member or field without a column, and a column that contains a default instead of
+//! an absent value. In doubt, the check treats the columns as incomplete.
 
 use super::avro::completeness::AvroCompleteness;
 use super::json::completeness::JsonCompleteness;
@@ -25,7 +26,7 @@ pub enum Completeness {
 }
 
 impl Completeness {
-    /// Creates the check; returns an error of the kind "schema" if the schema's definition is not valid.
+    /// Creates the check; returns an error of the kind `schema` if the schema's definition is not valid.
     pub fn new(schema: &PayloadSchema) -> Result<Self> {
         Ok(match schema.value_type.as_str() {
             "avro" => Self::Avro(AvroCompleteness::new(schema.definition()?)?),
@@ -39,7 +40,8 @@ impl Completeness {
         })
     }
 
-    /// Returns whether the columns determine a payload; meaningless for a payload that does not decode.
+    /// Returns whether the columns determine a payload. The result has no meaning for a payload that cannot
+    /// be decoded.
     pub fn is_complete(&self, payload: &[u8]) -> bool {
         match self {
             Self::Always => true,
@@ -48,7 +50,7 @@ impl Completeness {
             Self::Protobuf(protobuf) => protobuf.is_complete(payload),
             Self::Pair(sides) => {
                 let Ok(parts) = split(payload) else { return false };
-                // A pair of two nulls has the same columns as a null value.
+                // The columns of a pair of two nulls are the same as the columns of a null value.
                 let is_null_value = parts.iter().all(Option::is_none);
                 let is_side_complete =
                     |(side, part): (&Self, Option<&[u8]>)| part.is_none_or(|part| side.is_complete(part));

@@ -1,7 +1,8 @@
-//! The `__` columns whose value all messages of an entry share, or whose value increments with each message.
+//! The metadata columns whose value is the same for all messages of an entry, or increases by one with each
+//! message.
 //!
-//! The columns grow by runs: consecutive rows of one entry. The first message of a run determines the shared values, so
-//! the other messages cost nothing until the run ends.
+//! The columns grow by runs: consecutive rows of one entry. The first message of a run determines the shared
+//! values, so the other messages cause no work until the run ends.
 
 use std::sync::Arc;
 
@@ -17,7 +18,7 @@ use crate::error::{KernelError, MessageRef, Result};
 /// A column under construction that grows by runs.
 #[derive(Debug)]
 pub enum EntryColumn {
-    /// `__topic` and `__partition`, which are equal in all rows
+    /// `__topic` and `__partition`, which have the same value in all rows
     Constant(ConstantColumn),
     /// `__messageId`, with the partition
     MessageId(i32),
@@ -27,7 +28,7 @@ pub enum EntryColumn {
     Text(TextRuns, for<'a> fn(&MessageRow<'a>) -> Option<&'a [u8]>, &'static str),
     /// `__schemaVersion`
     SchemaVersion(NumberRuns),
-    /// `__index` minus the batch index, which all messages of an entry share
+    /// `__index` minus the batch index; the difference is the same for all messages of an entry
     Index(NumberRuns),
 }
 
@@ -77,7 +78,7 @@ impl EntryColumn {
         }
     }
 
-    /// Returns the column in the type of `field`, for the messages `at`, and starts a new column.
+    /// Returns the column for the messages `at`, converted to the type of `field`, and empties the column.
     pub fn finish(&mut self, field: &Field, at: &[MessageRef]) -> Result<ArrayRef> {
         let array: ArrayRef = match self {
             Self::Constant(constant) => constant.of_length(at.len())?,
@@ -94,7 +95,7 @@ impl EntryColumn {
 /// A column with the same value in all rows.
 #[derive(Debug)]
 pub struct ConstantColumn {
-    /// The value, repeated for the largest batch until now, but at least once.
+    /// The value, repeated once for each row of the largest batch until now, but at least once.
     longest: ArrayRef,
 }
 
@@ -152,7 +153,7 @@ impl NumberRuns {
 #[derive(Debug, Default)]
 pub struct TextRuns {
     runs: Vec<(Option<String>, usize)>,
-    /// Text and column of the last batch that had a single text.
+    /// Text and column of the last batch in which all rows had the same text.
     only: Option<(Option<String>, ConstantColumn)>,
 }
 
@@ -199,7 +200,7 @@ fn message_ids(at: &[MessageRef], partition: i32) -> ArrayRef {
     ]))
 }
 
-/// Adds the batch indexes to `bases`, and returns the indexes in the topic.
+/// Adds the batch index of each message to its base, and returns the resulting indexes in the topic.
 fn indexes(bases: &Int64Array, at: &[MessageRef]) -> Int64Array {
     if bases.null_count() == bases.len() {
         return bases.clone();

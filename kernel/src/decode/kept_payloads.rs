@@ -11,7 +11,8 @@ use crate::payload_schema::PayloadSchema;
 
 /// The payloads of an open batch, until its end determines which of them are kept.
 ///
-/// Rows that turn out bad at the end are kept in addition to the rows that are already marked.
+/// At the end of the batch, the payloads of all bad rows are kept, in addition to the payloads that are
+/// already marked.
 pub struct KeptPayloads {
     completeness: Completeness,
     /// Schema versions whose messages are all kept.
@@ -29,7 +30,7 @@ struct KeptRow {
 }
 
 impl KeptPayloads {
-    /// Creates the buffer for messages of `schema`; returns an error of the kind "schema" if it is not valid.
+    /// Creates the buffer for messages of `schema`; returns an error of the kind `schema` if it is not valid.
     pub fn new(schema: &PayloadSchema) -> Result<Self> {
         let completeness = Completeness::new(schema)?;
         Ok(Self {
@@ -63,7 +64,7 @@ impl KeptPayloads {
         self.push(payload, is_kept);
     }
 
-    /// Adds a message whose payload is always kept.
+    /// Adds a message, and always keeps its payload.
     pub fn append_whole(&mut self, payload: Option<&[u8]>) {
         self.push(payload, true);
     }

@@ -26,7 +26,7 @@ pub struct KeyValues {
     value: SideDecoder,
     /// True if `key` is the first of the output fields.
     key_first: bool,
-    /// Known schema versions; true if the key is separate from the value.
+    /// Map from each known schema version to true if the key is separate from the value.
     separated: HashMap<Vec<u8>, bool>,
 }
 
@@ -51,7 +51,7 @@ impl KeyValues {
         })
     }
 
-    /// Adds a schema version, whose key and value must have the reader's types.
+    /// Adds a schema version. The key and the value of the version must have the reader's types.
     pub fn add_version(&mut self, version: &[u8], written: &PayloadSchema) -> Result<()> {
         let Some(pair) = &written.pair else {
             let why =
@@ -64,7 +64,7 @@ impl KeyValues {
         Ok(())
     }
 
-    /// Returns whether `add_version` was called with the version.
+    /// Returns whether `add_version` was already called for this version.
     pub fn knows(&self, version: &[u8]) -> bool {
         self.separated.contains_key(version)
     }
@@ -206,7 +206,7 @@ impl SideDecoder {
     }
 }
 
-/// Returns the columns of a side's own decoder: the fields of a record, or one `value`.
+/// Returns the columns for the decoder of one side: the fields of a record, or one column `value`.
 fn members(schema: &PayloadSchema, field: &FieldRef) -> Result<Vec<FieldRef>> {
     match (schema.value_schema.is_some(), field.data_type()) {
         (true, DataType::Struct(fields)) => Ok(fields.to_vec()),

@@ -15,7 +15,7 @@ use crate::conform::ArrowResult;
 pub trait Items {
     /// Returns the number of values.
     fn len(&self) -> usize;
-    /// Returns the column, and starts a new column.
+    /// Returns the values as an Arrow array, and empties the column.
     fn finish(&mut self) -> ArrowResult<ArrayRef>;
 }
 
@@ -25,7 +25,8 @@ pub struct ListColumn<C> {
     /// Start of each list in `items`, and then the start of the next list.
     offsets: Vec<i32>,
     nulls: NullRows,
-    /// Numbers of map entries, ascending, whose key is repeated later in their map: the last entry counts.
+    /// Numbers of the map entries whose key is repeated later in the map, ascending. These entries are
+    /// removed.
     overwritten: Vec<usize>,
     /// True if items may be null.
     pub nullable_items: bool,
@@ -94,7 +95,7 @@ impl<C: Items> ListColumn<C> {
         items
     }
 
-    /// Returns the lists, and starts a new column.
+    /// Returns the lists as an Arrow array, and empties the column.
     pub fn finish(&mut self) -> ArrowResult<ArrayRef> {
         let DataType::List(item) = self.kind.clone() else { return Err(type_error(&self.kind)) };
         let (offsets, nulls) = self.take();

@@ -15,7 +15,7 @@ use super::properties_column::PropertiesColumn;
 use crate::conform::conform_type;
 use crate::error::{KernelError, MessageRef, Result};
 
-/// The metadata columns of an open batch, each with its index among them.
+/// The metadata columns of an open batch, with the index of each column.
 #[derive(Debug, Default)]
 pub struct MetadataColumns {
     fields: Vec<FieldRef>,
@@ -37,7 +37,8 @@ struct EntryRun {
 
 impl EntryRun {
     fn holds(&self, row: &MessageRow<'_>) -> bool {
-        // An index that would be impossible is absent, so only some messages of an entry may have an index.
+        // A message has no index if the computed index is impossible. So only some messages of an entry may
+        // have an index.
         self.entry == row.at.entry
             && self.ledger == row.at.ledger
             && self.has_index == row.broker.index.is_some()
@@ -59,7 +60,7 @@ impl MetadataColumns {
         true
     }
 
-    /// Returns the same columns, but empty and for another partition.
+    /// Returns new empty columns with the same names, for another partition.
     pub fn for_partition(&self, topic: &str, partition: i32) -> Self {
         let mut fresh = Self::default();
         for field in &self.fields {

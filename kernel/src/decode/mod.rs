@@ -40,7 +40,8 @@ pub use options::{BadRows, DecoderOptions};
 pub use value_columns::BadRowCount;
 use value_columns::{FinishedValues, ValueColumns};
 
-/// Number of bytes at which a batch ends, so that large messages neither overflow 32-bit offsets nor the memory.
+/// Number of bytes at which a batch ends. The limit exists so that large messages do not overflow 32-bit
+/// offsets or the memory.
 const MAX_BATCH_BYTES: usize = 32 << 20;
 /// Largest number of rows in a batch.
 pub const MAX_BATCH_ROWS: usize = 1 << 20;
@@ -55,7 +56,7 @@ enum OutputColumn {
     Payload,
 }
 
-/// A decoder of entries, which keeps their order.
+/// A decoder that returns the rows in the order of the entries.
 pub struct Decoder {
     schema: SchemaRef,
     columns: Vec<OutputColumn>,
@@ -76,7 +77,7 @@ pub struct Decoder {
 }
 
 impl Decoder {
-    /// Creates a decoder; returns an error of the kind "schema" if the options contradict each other.
+    /// Creates a decoder; returns an error of the kind `schema` if the options contradict each other.
     pub fn new(options: DecoderOptions) -> Result<Self> {
         let rows = options.batch_rows;
         if rows == 0 || rows > MAX_BATCH_ROWS {
@@ -147,7 +148,7 @@ impl Decoder {
 
     /// Starts another selection, of the same or another partition of the topic.
     ///
-    /// Returns an error of the kind "schema" unless every row of the current selection was returned.
+    /// Returns an error of the kind `schema` unless every row of the current selection was returned.
     pub fn rewind(&mut self, partition: i32, selection: impl Into<Selection>) -> Result<()> {
         if self.failure.is_some() || !self.queue.is_empty() || self.open.is_some() || !self.rows.is_empty() {
             return Err(KernelError::schema(
@@ -178,7 +179,8 @@ impl Decoder {
         self.queue.extend(entries.take());
     }
 
-    /// Returns the next `batch_rows` rows, or fewer if these exceed 32 MiB; with `flush`, also a shorter last batch.
+    /// Returns the next `batch_rows` rows, or fewer rows if the batch would exceed 32 MiB. With `flush`, the
+    /// last batch may have fewer rows.
     ///
     /// Returns `None` if more entries are needed, or if an entry waits. `needed_data_keys`, `missing_chunks` or
     /// `undecided_transactions` then return the reason. After an error, every call returns this error.

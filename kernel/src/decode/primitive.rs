@@ -40,7 +40,7 @@ pub enum PrimitiveValues {
     Double(Float64Builder),
     /// "date" and "local_date", with a function that reads days since 1970 from a payload
     Day(Date32Builder, fn(&[u8]) -> Result<i32>),
-    /// "time" and "local_time", with a function that reads nanoseconds since midnight from a payload
+    /// `time` and `local_time`, with a function that reads nanoseconds since midnight from a payload
     TimeOfDay(Time64NanosecondBuilder, fn(&[u8]) -> Result<i64>),
     /// "timestamp", "instant" and "local_date_time", with a function that reads microseconds since 1970
     Micros(TimestampMicrosecondBuilder, fn(&[u8]) -> Result<i64>),
@@ -97,7 +97,7 @@ impl PrimitiveValues {
         })
     }
 
-    /// Adds a message; `None` is a null value.
+    /// Appends the value of a message; a payload of `None` is a null value.
     pub fn append(&mut self, payload: Option<&[u8]>) -> Result<()> {
         match self {
             Self::Bytes(b) => b.append_option(payload),
@@ -120,7 +120,7 @@ impl PrimitiveValues {
         Ok(())
     }
 
-    /// Returns the column, and starts a new column.
+    /// Returns the values as an Arrow array, and empties the column.
     pub fn finish(&mut self) -> ArrowResult<ArrayRef> {
         Ok(match self {
             Self::Bytes(b) => Arc::new(b.finish()),
@@ -178,7 +178,7 @@ fn timestamp(payload: &[u8]) -> Result<i64> {
     millis.checked_mul(1000).ok_or_else(|| beyond("timestamp", format!("{millis} ms since 1970")))
 }
 
-/// Reads a `java.time.Instant`: seconds, and nanoseconds after them.
+/// Reads a `java.time.Instant`, which consists of seconds and then nanoseconds.
 fn instant(payload: &[u8]) -> Result<i64> {
     let bytes = exact_bytes::<12>(payload)?;
     let (seconds, nanos) = bytes.split_at(8);

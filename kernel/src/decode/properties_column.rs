@@ -24,7 +24,7 @@ pub struct PropertiesColumn {
 }
 
 impl PropertiesColumn {
-    /// Adds the properties of one message; for each key, the last property counts.
+    /// Adds the properties of one message. If a key is repeated, only the last property is added.
     ///
     /// If a property is not UTF-8, the row is null, and the result is an error.
     pub fn append(&mut self, properties: &[Property<'_>]) -> Result<()> {
@@ -57,7 +57,7 @@ impl PropertiesColumn {
         Ok(())
     }
 
-    /// Returns the column, and starts a new column.
+    /// Returns the values as an Arrow array, and empties the column.
     pub fn finish(&mut self) -> ArrowResult<MapArray> {
         let mut offsets = Vec::with_capacity(self.ends.len() + 1);
         offsets.push(0);

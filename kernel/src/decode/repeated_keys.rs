@@ -1,6 +1,7 @@
 //! Removal of repeated keys from maps.
 //!
-//! Spark's maps must not contain equal keys. The last of equal keys counts, as in the maps of Pulsar's Java client.
+//! Spark's maps must not contain equal keys. If a key is repeated, the last entry is used, as in the maps of
+//! Pulsar's Java client.
 
 use std::collections::HashMap;
 use std::hash::Hash;

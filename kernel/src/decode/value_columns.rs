@@ -23,16 +23,16 @@ pub struct FinishedValues {
     pub payloads: Option<ArrayRef>,
 }
 
-/// The number of bad rows, and the error of the first one.
+/// The number of bad rows, and the error of the first bad row.
 #[derive(Debug, Clone, Default)]
 pub struct BadRowCount {
-    /// Number of messages.
+    /// Number of bad rows.
     pub rows: u64,
-    /// Error of the first message.
+    /// Error of the first bad row.
     pub first: Option<KernelError>,
 }
 
-/// The value columns under construction, and the messages of the batch as far as bad rows need them.
+/// The value columns under construction, and the messages of the batch that are needed to find bad rows.
 pub struct ValueColumns {
     batch_rows: usize,
     mode: BadRows,
@@ -86,7 +86,7 @@ impl ValueColumns {
 
     /// Makes all messages of a version bad rows, for the reason `why`.
     ///
-    /// In mode [`BadRows::Fail`], such a message is an error of the kind "schema".
+    /// In mode [`BadRows::Fail`], such a message is an error of the kind `schema`.
     pub fn refuse_version(&mut self, version: &[u8], why: &str) {
         self.messages.refuse(
             version,
@@ -189,7 +189,8 @@ impl ValueColumns {
         Ok(())
     }
 
-    /// Stores the message until the end of the batch; without columns, only the number of messages counts.
+    /// Stores the message until the end of the batch. Without columns, the payload is not stored, because
+    /// only the number of messages is needed.
     fn keep(&mut self, payload: Option<&[u8]>, version: &[u8]) {
         self.messages.push(payload.filter(|_| self.messages.has_columns()), version);
     }

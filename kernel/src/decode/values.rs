@@ -108,7 +108,8 @@ impl Values {
         }
     }
 
-    /// Adds a message; `None` is a null value. After an error, the columns are unusable.
+    /// Appends the value of a message; a payload of `None` is a null value. After an error, the columns are
+    /// unusable.
     pub fn append(&mut self, payload: Option<&[u8]>, version: &[u8]) -> Result<()> {
         match self {
             Self::Primitive(values, _) => values.append(payload),

@@ -71,7 +71,7 @@ fn put_rarer(node: &Bound, row: usize, out: &mut Vec<u8>) -> EncodeResult {
             out.push(0);
         }
         Bound::Record(_, fields) => record(fields, row, out)?,
-        // The schema of an Avro payload has no forms.
+        // The types of an Avro payload have no JSON forms.
         Bound::Form(_)
         | Bound::Null
         | Bound::Unheld
@@ -103,7 +103,8 @@ fn put_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
     out.extend_from_slice(bytes);
 }
 
-/// Appends the head of the one block that contains all items. An empty list has none. A zero ends the list.
+/// Appends the head of the single block that contains all items. An empty list has no block. After the block,
+/// a zero ends the list.
 fn block(out: &mut Vec<u8>, items: usize) {
     if items > 0 {
         put_long(out, items as i64);
@@ -115,7 +116,8 @@ fn symbol(text: &str, symbols: &[String]) -> Result<i64, Box<Refused>> {
     index.map(|i| i as i64).ok_or_else(|| Refused::new(format!("expected one of {symbols:?}, got {text:?}")))
 }
 
-/// Appends two's complement, big endian: as few bytes as possible for bytes, sign-extended for a fixed.
+/// Appends the number in two's complement, big endian. For `fixed`, the number is sign-extended. For `bytes`,
+/// the number has as few bytes as possible.
 fn decimal(value: i128, fixed: Option<i32>, out: &mut Vec<u8>) -> EncodeResult {
     let bytes = value.to_be_bytes();
     let sign = if value < 0 { 0xff } else { 0 };

@@ -65,7 +65,7 @@ struct Properties {
 }
 
 impl Input {
-    /// Casts the columns. A value that does not fit is a "payload" error that contains its row.
+    /// Casts the columns. A value that does not fit is an error of the kind `payload` that contains the row.
     pub fn new(batch: &RecordBatch, kind: &ValueKind) -> Result<Self> {
         let column = |name: &str, to: DataType| match batch.column_by_name(name) {
             Some(array) => fit(array, name, &[&to]).map(Some),
@@ -117,7 +117,8 @@ impl Input {
         matches!(&self.value, InputValue::Pair(pair) if pair.separated)
     }
 
-    /// Returns the ordering key, which groups messages. If it is null, the key does.
+    /// Returns the ordering key, which groups messages. If the ordering key is null, messages are grouped by
+    /// the key.
     pub fn ordering_key(&self, row: usize) -> Option<&[u8]> {
         self.ordering_key.as_ref().filter(|array| array.is_valid(row)).map(|array| array.value(row))
     }
@@ -127,7 +128,8 @@ impl Input {
         self.tombstone.as_ref().is_some_and(|array| array.is_valid(row) && array.value(row))
     }
 
-    /// Returns the partition that the row names. Null, and -1 for topics without partitions, name none.
+    /// Returns the partition that the row names. Null names no partition, and neither does -1 for a topic
+    /// without partitions.
     pub fn partition(&self, row: usize, partitions: usize) -> Result<Option<usize>> {
         let Some(array) = self.partition.as_ref().filter(|array| array.is_valid(row)) else {
             return Ok(None);
@@ -171,7 +173,7 @@ impl Input {
         }
     }
 
-    /// Returns the clusters that the row names. Null names none; an empty list becomes `NOWHERE`.
+    /// Returns the clusters that the row names. Null names no cluster; an empty list becomes `NOWHERE`.
     pub fn replicate_to(&self, row: usize) -> Result<Vec<&str>> {
         let Some(array) = self.replicate_to.as_ref().filter(|array| array.is_valid(row)) else {
             return Ok(Vec::new());
@@ -188,7 +190,7 @@ impl Input {
         Ok(if clusters.is_empty() { vec![NOWHERE] } else { clusters })
     }
 
-    /// Sets ordering key, event time and properties in `single`, which must have none of them.
+    /// Sets ordering key, event time and properties in `single`, in which these fields must be empty.
     #[inline]
     pub fn metadata<'a>(&'a self, row: usize, single: &mut SingleMetadata<'a>) -> Result<()> {
         if let Some(array) = self.ordering_key.as_ref().filter(|array| array.is_valid(row)) {
@@ -218,7 +220,7 @@ impl Input {
     }
 
     /// Sets all fields of the row's message in the empty `single` except its key, and appends the value.
-    /// Returns the key like `key`.
+    /// Returns the same key as the function `key`.
     #[inline]
     pub fn message<'a>(
         &'a self,
@@ -233,14 +235,14 @@ impl Input {
         Ok(key)
     }
 
-    /// Appends the value. Returns false for a null value, which has no bytes.
+    /// Appends the bytes of the value. Returns false, and appends nothing, if the value is null.
     pub fn write_value(&self, row: usize, out: &mut Vec<u8>) -> Result<bool> {
         self.value.write(row, out)
     }
 }
 
 impl InputValue {
-    /// Appends the value. Returns false for a null value, which has no bytes.
+    /// Appends the bytes of the value. Returns false, and appends nothing, if the value is null.
     pub fn write(&self, row: usize, out: &mut Vec<u8>) -> Result<bool> {
         let written = match self {
             Self::Primitive(array) => return Ok(primitive::write(array, row, out)),
@@ -254,8 +256,8 @@ impl InputValue {
             .map_err(|e| KernelError::payload(format!("field {}: {}", e.path, e.why)).in_row(row))
     }
 
-    /// Casts the value columns of a batch. A value that does not fit is a "payload" error that contains its
-    /// row.
+    /// Casts the value columns of a batch. A value that does not fit is an error of the kind `payload` that
+    /// contains the row.
     pub fn new(batch: &RecordBatch, kind: &ValueKind) -> Result<Self> {
         match kind {
             ValueKind::Primitive(physical) => {

@@ -54,7 +54,7 @@ pub struct PairColumns {
 }
 
 impl PairColumns {
-    /// Casts the columns. A value that does not fit is a "payload" error that contains its row.
+    /// Casts the columns. A value that does not fit is an error of the kind `payload` that contains the row.
     pub fn new(batch: &RecordBatch, kind: &PairKind) -> Result<Self> {
         let side = |name: &'static str, kind| {
             let column = batch.column_by_name(name).ok_or_else(|| lacking(name))?;
@@ -67,8 +67,8 @@ impl PairColumns {
         })
     }
 
-    /// Appends the payload. Returns false if the message has none: a null value, or null on both sides of an
-    /// inline pair.
+    /// Appends the payload. Returns false if the message has no payload: the value is null, or both sides of
+    /// an inline pair are null.
     pub fn write(&self, row: usize, out: &mut Vec<u8>) -> Result<bool> {
         if self.separated {
             return self.value.write(row, out);
@@ -138,8 +138,8 @@ impl SideEncoder {
     }
 }
 
-/// Returns the columns of one side: the members of a struct, or one `value`. All are nullable, because a
-/// member is null where the struct itself is null.
+/// Returns the columns of one side: the members of a struct, or one `value`. All columns are nullable,
+/// because a member is null where the struct itself is null.
 fn side_schema(column: &Field) -> Schema {
     let nullable = |name: &str, kind: &DataType| Field::new(name, kind.clone(), true);
     match column.data_type() {

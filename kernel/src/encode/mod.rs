@@ -36,13 +36,13 @@ pub struct Encoder {
     producing: Producing,
     cipher: Option<EntryCipher>,
     producers: Vec<Option<Producer>>,
-    /// The partition of the next message without a key.
+    /// The partition to which the next message without a key is sent.
     turn: Option<usize>,
     digest: Option<RowDigest>,
 }
 
 impl Encoder {
-    /// Creates an encoder. Fails with "schema" if the options contradict each other.
+    /// Creates an encoder. Fails with an error of the kind `schema` if the options contradict each other.
     pub fn new(options: &EncoderOptions) -> Result<Self> {
         if options.partitions == 0 {
             return Err(KernelError::schema("partitions: expected at least 1, got 0"));
@@ -66,7 +66,7 @@ impl Encoder {
         })
     }
 
-    /// Sets how messages become entries. Without a call the defaults apply.
+    /// Sets how messages are combined into entries. Without this call, the defaults apply.
     pub fn set_producing(&mut self, producing: Producing) {
         self.limits.by_key = producing.batching == Batching::ByKey;
         self.limits.chunk_bytes = producing.chunk_bytes;
@@ -153,7 +153,7 @@ struct EncodeCall<'a> {
     turn: Turn,
     packing: Packing<'a>,
     producing: Producing,
-    /// The value of a row, and an empty list: memory that each row reuses.
+    /// Memory that each row reuses: the bytes of the value, and an empty list of properties.
     payload: Vec<u8>,
     properties: Vec<Property<'a>>,
     digest: Option<RowDigest>,

@@ -17,11 +17,11 @@ pub struct EncoderOptions {
     pub partitions: usize,
     /// Name of the codec.
     pub compression: String,
-    /// Most messages of an entry.
+    /// Maximum number of messages in an entry.
     pub batching_max_messages: usize,
-    /// Most uncompressed bytes of an entry with several messages.
+    /// Maximum number of uncompressed bytes of an entry with several messages.
     pub batching_max_bytes: usize,
-    /// Most bytes of an entry as sent.
+    /// Maximum number of bytes of an entry in the form in which it is sent.
     pub max_message_bytes: usize,
 }
 

@@ -3,7 +3,8 @@
 use crate::error::{KernelError, Result};
 use crate::selection::key_slot::murmur3_32;
 
-/// Returns `java.lang.String.hashCode()` of UTF-8 text: over UTF-16 code units, wrapping.
+/// Returns the result of `java.lang.String.hashCode()`, which is computed from UTF-16 code units and wraps
+/// around.
 pub fn java_string_hash(text: &str) -> i32 {
     text.encode_utf16().fold(0i32, |hash, unit| hash.wrapping_mul(31).wrapping_add(i32::from(unit)))
 }
@@ -18,8 +19,8 @@ pub fn partition_of_key(text: &str, partitions: usize) -> usize {
     hash.checked_rem(partitions).unwrap_or(0)
 }
 
-/// Returns the partition of the first message without a key. It differs between producers, so that many
-/// short-lived producers do not all fill partition 0.
+/// Returns the partition of the first message without a key. The partition depends on the producer's name, so
+/// that many short-lived producers do not all fill partition 0.
 pub fn first_partition(producer_name: &str, partitions: usize) -> usize {
     partition_of_key(producer_name, partitions)
 }

@@ -1,4 +1,5 @@
-//! A digest of rows in any order. It shows whether an epoch that runs again has the same rows as before.
+//! A digest of rows in any order. The digest shows whether an epoch that runs again has the same rows as in
+//! the earlier run.
 //!
 //! The hash of a row is XXH3 (64 bits, <https://xxhash.com>) over its parts. Each part's seed is the hash of
 //! the parts before it. The first seed depends on the topic's name and on which parts exist. The digest is
@@ -16,7 +17,7 @@ use super::input::Input;
 use crate::error::Result;
 use crate::metadata::SingleMetadata;
 
-/// 2^64 divided by the golden ratio. It is odd, so no two shapes of messages have the same seed.
+/// 2^64 divided by the golden ratio. The number is odd, so no two shapes of messages have the same seed.
 const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// The digest of the rows of one topic.

@@ -6,8 +6,8 @@ use std::collections::hash_map::Entry;
 use super::input::Input;
 use crate::error::Result;
 
-/// Returns rows grouped by ordering key, or by key if they have none, in order of first appearance. Rows
-/// without any key are one group.
+/// Returns the rows in groups, in order of first appearance. Rows are grouped by the ordering key, or by the
+/// key if the row has no ordering key. Rows without any key are one group.
 pub fn rows_by_key(input: &Input, rows: usize) -> Result<Vec<Vec<usize>>> {
     let mut groups: Vec<Vec<usize>> = Vec::new();
     let mut places = HashMap::new();

@@ -12,9 +12,9 @@ use crate::protobuf::ProtobufPlan;
 /// The format in which values are written.
 #[derive(Debug)]
 pub enum ValueKind {
-    /// The column `value`, as this type.
+    /// The column `value`, which is cast to this type.
     Primitive(DataType),
-    /// The fields of a record, each with the type in its schema.
+    /// The fields of a record, and the type of each field in the schema.
     Record {
         /// The fields, in the schema's order.
         fields: Vec<(AvroField, DataType)>,

@@ -8,7 +8,7 @@ use super::{FieldPlan, Kind, ProtobufPlan, Shape};
 use crate::error::{KernelError, Result};
 
 impl ProtobufPlan {
-    /// Fails for the first field whose bytes would be read as another value than was written.
+    /// Fails for the first field whose bytes would be read as a different value.
     pub fn check_reads(&self, writer: &Self) -> Result<()> {
         let mut check = Check { reader: self, writer, seen: HashSet::new() };
         check.messages(0, 0, "")
@@ -60,8 +60,8 @@ impl Check<'_> {
             return false;
         }
         let delimited = [reader, writer].map(|field| matches!(family(field.kind), 6..=8));
-        // A text can be read as bytes, and so can a message whose type is unknown to the reader. A text is
-        // never a message.
+        // The reader can read a text as bytes, and also a message whose type is unknown. A text can never be
+        // read as a message.
         let text_as_message = matches!((family(reader.kind), family(writer.kind)), (6, 8) | (8, 6));
         family(reader.kind) == family(writer.kind) || (delimited == [true, true] && !text_as_message)
     }
@@ -74,7 +74,8 @@ fn message_of(field: &FieldPlan) -> Option<usize> {
     }
 }
 
-/// Returns the same number for kinds whose values can be read as each other, cut to the reader's width.
+/// Returns a number for the family of a kind. A value of one kind can be read as any kind of the same family,
+/// and is cut to the reader's width.
 fn family(kind: Kind) -> u8 {
     match kind {
         Kind::Int32 | Kind::Int64 | Kind::UInt32 | Kind::UInt64 | Kind::Bool => 0,

@@ -1,4 +1,4 @@
-//! The plan: all that decoder and encoder need to know about a Protobuf message.
+//! The plan, which contains all information about a Protobuf message that decoder and encoder need.
 //!
 //! Python reads the descriptors, because it has the official library, and passes the plan as JSON.
 //! `src/pyspark_pulsar/schema/protobuf/plan.py` writes and documents the JSON. A field is identified by its
@@ -35,7 +35,7 @@ pub const FIXED32: u32 = 5;
 /// The message and enum types of a value. The first message is the value itself.
 #[derive(Debug, Clone)]
 pub struct ProtobufPlan {
-    /// The version in the registry, as users write it; empty if there is none.
+    /// The schema version in the registry, in the form in which users write it; empty if it is unknown.
     pub version: String,
     /// The message types, to which kinds refer by index.
     pub messages: Vec<MessagePlan>,
@@ -80,9 +80,9 @@ pub struct FieldPlan {
     pub kind: Kind,
     /// The number of times that the field can occur.
     pub shape: Shape,
-    /// True if repeated numbers are written packed. Both forms are read.
+    /// True if repeated numbers are written in packed form. A reader accepts both forms.
     pub packed: bool,
-    /// The index among the message's oneofs.
+    /// The index of the field's oneof in the message's oneofs; `None` outside a oneof.
     pub oneof: Option<usize>,
     /// The value of an absent field; `None` means null.
     pub absent: Option<Absent>,
@@ -197,7 +197,8 @@ impl ProtobufPlan {
         }
     }
 
-    /// Returns the type of the column that contains a field. All parts of it except map keys are nullable.
+    /// Returns the type of the column that contains a field. All parts of the type except map keys are
+    /// nullable.
     pub fn arrow_type(&self, field: &FieldPlan) -> Result<DataType> {
         self.type_at(field, 0)
     }
@@ -263,12 +264,12 @@ pub fn wrapped(message: &MessagePlan) -> Result<&FieldPlan> {
     }
 }
 
-/// Returns the item of a list, with Spark's name.
+/// Returns the field for the items of a list, with Spark's name for this field.
 pub fn list_item(kind: DataType) -> FieldRef {
     Arc::new(Field::new("element", kind, true))
 }
 
-/// Returns the entries of a map, with Spark's names.
+/// Returns the field for the entries of a map, with Spark's names for key and value.
 pub fn map_entries(key: DataType, value: DataType) -> FieldRef {
     let pair = vec![Field::new("key", key, false), Field::new("value", value, true)];
     Arc::new(Field::new("entries", DataType::Struct(pair.into()), false))

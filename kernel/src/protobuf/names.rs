@@ -5,9 +5,9 @@ use std::collections::HashMap;
 /// The values of one enum type.
 #[derive(Debug, Clone, Default)]
 pub struct EnumNames {
-    /// True if the enum is closed (proto2), and so has no other numbers than these.
+    /// True if the enum is closed (proto2), so that only the numbers with a name are valid.
     closed: bool,
-    /// The names of the numbers from 0 on without gaps. Nearly all enums fit here completely.
+    /// The names of the numbers from 0 up to the first gap. Nearly all enums have no other numbers.
     dense: Vec<String>,
     /// The names of the other numbers.
     sparse: HashMap<i32, String>,
@@ -15,7 +15,8 @@ pub struct EnumNames {
 }
 
 impl EnumNames {
-    /// Creates the names of an enum. If a number has two names, reads show the first and writes accept both.
+    /// Creates the names of an enum. If a number has two names, the decoder returns the first name, and the
+    /// encoder accepts both names.
     pub fn new(closed: bool, values: Vec<(String, i32)>) -> Self {
         let mut sparse = HashMap::new();
         let mut numbers = HashMap::new();
@@ -39,8 +40,7 @@ impl EnumNames {
         }
     }
 
-    /// Returns the number of a name. Text that is a number itself is accepted if the enum may contain that
-    /// number.
+    /// Returns the number of a name. A text of digits is accepted if the enum may contain the number.
     pub fn number(&self, text: &str) -> Option<i32> {
         if let Some(number) = self.numbers.get(text) {
             return Some(*number);

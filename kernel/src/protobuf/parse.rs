@@ -14,7 +14,7 @@ use crate::error::{KernelError, Result};
 const MAX_NUMBER: u64 = (1 << 29) - 1;
 
 impl ProtobufPlan {
-    /// Parses JSON. Fails for anything that Python would not have written.
+    /// Parses JSON. Fails if the JSON differs from the format that the Python package writes.
     pub fn parse(definition: &str) -> Result<Self> {
         let root: Value = serde_json::from_str(definition)
             .map_err(|e| KernelError::schema(format!("the Protobuf plan is not JSON: {e}")))?;

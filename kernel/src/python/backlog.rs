@@ -7,7 +7,7 @@ use crate::backlog;
 use crate::selection::Position;
 use crate::selection::row_filter::RowFilter;
 
-/// The Python class; `_kernel.pyi` documents it.
+/// The Python class, which is documented in `_kernel.pyi`.
 #[pyclass(name = "Backlog", module = "pyspark_pulsar._kernel")]
 pub struct PyBacklog(backlog::Backlog);
 

@@ -10,7 +10,7 @@ use crate::bookie::frames;
 /// Request id, entry, code and count of an outcome.
 type PyReadOutcome = (Option<i64>, i64, i32, u32);
 
-/// The Python class; `_kernel.pyi` documents it.
+/// The Python class, which is documented in `_kernel.pyi`.
 #[pyclass(name = "LedgerFrames", module = "pyspark_pulsar._kernel")]
 pub struct PyLedgerFrames(frames::LedgerFrames);
 

@@ -17,7 +17,7 @@ use crate::payload_schema::PayloadSchema;
 use crate::selection::row_filter::RowFilter;
 use crate::selection::{Position, Range, Selection};
 
-/// The attributes of a `DecoderOptions` in Python. Any object with these attributes is accepted.
+/// The attributes of a `DecoderOptions` in Python. Python may pass any object that has these attributes.
 #[derive(FromPyObject)]
 pub struct PyDecoderOptions {
     #[pyo3(from_py_with = import_schema)]
@@ -36,7 +36,7 @@ pub struct PyDecoderOptions {
     intake: PyIntakeOptions,
 }
 
-/// The attributes of a `RowFilter` in Python. Any object with these attributes is accepted.
+/// The attributes of a `RowFilter` in Python. Python may pass any object that has these attributes.
 #[derive(FromPyObject)]
 pub struct PyRowFilter {
     published_from: Option<i64>,
@@ -47,7 +47,7 @@ pub struct PyRowFilter {
     slots: Option<(u32, u32)>,
 }
 
-/// The attributes of an `IntakeOptions` in Python. Any object with these attributes is accepted.
+/// The attributes of an `IntakeOptions` in Python. Python may pass any object that has these attributes.
 #[derive(FromPyObject)]
 pub struct PyIntakeOptions {
     max_open_chunked: usize,
@@ -86,8 +86,8 @@ impl TryFrom<PyDecoderOptions> for decode::DecoderOptions {
     }
 }
 
-/// The Python class; `_kernel.pyi` documents it. The mutex only makes the type `Sync`, because its builders
-/// are not.
+/// The Python class, which is documented in `_kernel.pyi`. The mutex makes the type `Sync`, because the
+/// builders inside the decoder are not `Sync`.
 #[pyclass(name = "Decoder", module = "pyspark_pulsar._kernel")]
 pub struct PyDecoder(Mutex<decode::Decoder>);
 

@@ -9,7 +9,7 @@ use crate::decode::TransactionId;
 use crate::encode;
 use crate::error::KernelError;
 
-/// The Python class; `_kernel.pyi` documents it.
+/// The Python class, which is documented in `_kernel.pyi`.
 #[pyclass(name = "SendFrames", frozen, get_all, module = "pyspark_pulsar._kernel")]
 pub struct PySendFrames {
     partition: usize,
@@ -43,7 +43,7 @@ pub fn renew_chunks<'py>(py: Python<'py>, frames: &[u8], attempt: u32) -> PyResu
     Ok(PyBytes::new(py, &encode::resend::renew_chunks(frames, attempt)?))
 }
 
-/// The Python class; `_kernel.pyi` documents it.
+/// The Python class, which is documented in `_kernel.pyi`.
 #[pyclass(name = "Encoder", module = "pyspark_pulsar._kernel")]
 pub struct PyEncoder(encode::Encoder);
 

@@ -12,7 +12,7 @@ use crate::selection::{Position, Range, Selection};
 /// A result of `EntryBatch.origins`; `_kernel.pyi` documents it.
 type PyOrigin = ((i64, i64), Option<i64>, Option<String>, Option<(i64, i64)>);
 
-/// The Python class; `_kernel.pyi` documents it.
+/// The Python class, which is documented in `_kernel.pyi`.
 #[pyclass(name = "EntryBatch", module = "pyspark_pulsar._kernel")]
 #[derive(Default)]
 pub struct PyEntryBatch(pub entry::EntryBatch);
@@ -91,7 +91,7 @@ impl PyEntryBatch {
     }
 }
 
-/// The Python class; `_kernel.pyi` documents it.
+/// The Python class, which is documented in `_kernel.pyi`.
 #[pyclass(name = "FrameDecoder", module = "pyspark_pulsar._kernel")]
 pub struct PyFrameDecoder(frame::FrameDecoder);
 

@@ -6,7 +6,7 @@ use pyo3::prelude::*;
 use super::capsule::import_schema;
 use crate::payload_schema::{KeyValueSchema, PayloadSchema};
 
-/// The attributes of a `PayloadSchema` in Python. Any object with these attributes is accepted.
+/// The attributes of a `PayloadSchema` in Python. Python may pass any object that has these attributes.
 #[derive(FromPyObject)]
 pub struct PyPayloadSchema {
     value_type: String,
@@ -16,7 +16,7 @@ pub struct PyPayloadSchema {
     pair: Option<PyKeyValuePair>,
 }
 
-/// The attributes of a `KeyValuePair` in Python. Any object with these attributes is accepted.
+/// The attributes of a `KeyValuePair` in Python. Python may pass any object that has these attributes.
 #[derive(FromPyObject)]
 pub struct PyKeyValuePair {
     #[pyo3(from_py_with = payload_schema)]

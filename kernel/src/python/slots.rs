@@ -9,7 +9,7 @@ use super::capsule::{ArrowBatch, import_batch};
 use crate::error::{KernelError, Result};
 use crate::selection::slot_columns::SlotColumns;
 
-/// Returns which rows are in the slots; `_kernel.pyi` documents the function.
+/// Returns for each row whether its key is in the slots; `_kernel.pyi` documents the function.
 #[pyfunction]
 pub fn within_slots(py: Python<'_>, rows: &Bound<'_, PyAny>, first: u32, stop: u32) -> PyResult<ArrowBatch> {
     let rows = import_batch(rows)?;

@@ -5,7 +5,7 @@ use pyo3::prelude::*;
 use super::entries::PyEntryBatch;
 use crate::tiered::{self, map_file, object};
 
-/// The Python class; `_kernel.pyi` documents it.
+/// The Python class, which is documented in `_kernel.pyi`.
 #[pyclass(name = "ObjectIndex", frozen, module = "pyspark_pulsar._kernel")]
 pub struct PyObjectIndex(object::ObjectIndex);
 
@@ -41,7 +41,7 @@ impl PyObjectIndex {
     }
 }
 
-/// The Python class; `_kernel.pyi` documents it.
+/// The Python class, which is documented in `_kernel.pyi`.
 #[pyclass(name = "MapFile", frozen, module = "pyspark_pulsar._kernel")]
 pub struct PyMapFile(map_file::MapFile);
 
@@ -62,7 +62,7 @@ impl PyMapFile {
     }
 }
 
-/// The Python class; `_kernel.pyi` documents it.
+/// The Python class, which is documented in `_kernel.pyi`.
 #[pyclass(name = "StoredEntries", module = "pyspark_pulsar._kernel")]
 pub struct PyStoredEntries(tiered::StoredEntries);
 

@@ -1,4 +1,4 @@
-//! Pulsar's hash slots of keys, by which Key_Shared subscriptions share keys among consumers.
+//! Pulsar's hash slots of keys, which Key_Shared subscriptions use to distribute keys among consumers.
 //!
 //! A slot is `(murmur3_32(key) & 0x7fffffff) % 65536`, or 1 if the result is 0 (`StickyKeyConsumerSelector`). The key
 //! is the ordering key if the message has one, otherwise the partition key. A message without keys uses the text
@@ -7,7 +7,7 @@
 //! Pulsar assigns one slot to a whole batch. This module uses the sequence id of each message instead, because the rows
 //! of a table do not contain the batch of a message.
 
-/// Number of hash slots, which are 0 to 65535; slot 0 stays empty.
+/// Number of hash slots. Their numbers are 0 to 65535; no key has slot 0.
 pub const SLOTS: u32 = 65_536;
 
 /// Returns the slot of a key.

@@ -34,7 +34,7 @@ impl From<Range> for Selection {
 }
 
 impl Range {
-    /// Returns whether the range contains a message; a batch index of -1 counts as 0.
+    /// Returns whether the range contains a message; a batch index of -1 is treated as 0.
     pub fn contains(&self, ledger: i64, entry: i64, batch_index: i32) -> bool {
         let position = (ledger, entry, batch_index.max(0));
         self.start.is_none_or(|start| position >= start) && self.end.is_none_or(|end| position < end)

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use super::key_slot::{slot_of_key, slot_without_key};
 use crate::metadata::{Key, MessageMetadata};
 
-/// Conditions that a message must meet, each optional; the default accepts all messages.
+/// Optional conditions that a message must meet; the default accepts all messages.
 #[derive(Debug, Clone, Default)]
 pub struct RowFilter {
     /// Earliest publish time, inclusive, in Unix milliseconds.
@@ -18,7 +18,7 @@ pub struct RowFilter {
     pub event_before: Option<i64>,
     /// Accepted keys, as the bytes that the producer set.
     pub keys: Option<HashSet<Vec<u8>>>,
-    /// Range of accepted hash slots, the second exclusive.
+    /// First accepted hash slot, and the slot after the last accepted slot.
     pub slots: Option<(u32, u32)>,
 }
 
@@ -35,13 +35,15 @@ impl RowFilter {
 
     /// Returns whether the entry with this metadata can contain a wanted message.
     ///
-    /// All messages of an entry have its publish time. Its event time and key count only outside a batch.
+    /// All messages of an entry have its publish time. The entry's event time and key are compared only if
+    /// the entry is not a batch.
     pub fn may_want(&self, metadata: &MessageMetadata<'_>) -> bool {
         let published = metadata.publish_time as i64;
         let in_time = self.published_from.is_none_or(|from| published >= from)
             && self.published_before.is_none_or(|before| published < before);
         if !in_time || metadata.num_messages_in_batch.is_some() {
-            // The metadata of a batch contains the keys of its first message, but the others may have different keys.
+            // The metadata of a batch contains the keys of its first message, but the other messages may have
+            // different keys.
             return in_time;
         }
         let keyless = || slot_without_key(metadata.producer_name, metadata.sequence_id);

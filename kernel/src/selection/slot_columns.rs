@@ -18,7 +18,8 @@ pub struct SlotColumns<'a> {
 }
 
 impl SlotColumns<'_> {
-    /// Returns for each row whether its slot is in `first..end`: the rows that a `RowFilter` with these slots accepts.
+    /// Returns for each row whether its slot is in `first..end`. A `RowFilter` with these slots accepts the
+    /// same rows.
     pub fn within(&self, first: u32, end: u32) -> BooleanArray {
         let keys = self.ordering_keys.iter().zip(self.keys).map(|(ordering_key, key)| ordering_key.or(key));
         let others = self.producer_names.iter().zip(self.sequence_ids);

@@ -46,9 +46,9 @@ impl Block {
 /// An incremental parser of adjacent blocks.
 #[derive(Debug)]
 pub struct Blocks {
-    /// Blocks that are not finished, in reverse order: the current block is the last.
+    /// Blocks that are not completely parsed, in reverse order, so that the current block is the last.
     remaining: Vec<Block>,
-    /// Number of bytes of the current block that are parsed; 0 before its header.
+    /// Number of parsed bytes of the current block; 0 before the block's header is parsed.
     position: u64,
     /// True after the first padding of the current block.
     is_padding: bool,

@@ -1,7 +1,7 @@
 //! Readers of ledgers that Pulsar's offloaders moved to tiered storage.
 //!
-//! Object stores such as S3, GCS and Azure hold a data object ([`blocks`]) and an index object ([`object`]) for each
-//! ledger. The file system offloader writes a [`map_file`], which consists of [`sequence_file`]s.
+//! Object stores such as S3, GCS and Azure store a data object ([`blocks`]) and an index object ([`object`])
+//! for each ledger. The file system offloader writes a [`map_file`], which consists of [`sequence_file`]s.
 //!
 //! For both formats, the caller fetches bytes from [`StoredEntries::start`] on, in pieces of any length. The reader
 //! returns the wanted entries in order and without a gap, or an error that names the missing entry. Entries are stored
@@ -20,10 +20,11 @@ use crate::error::{KernelError, MessageRef, Result};
 /// Brokers refuse messages above `maxMessageSize`, which is 5 MiB by default.
 pub const MAX_STORED: usize = 256 << 20;
 
-/// Approximate number of bytes of entries that one call returns; compressed bytes may become a thousand times as long.
+/// Approximate maximum number of bytes of entries that one call returns. A limit is needed because
+/// decompressed bytes may be a thousand times as long as the input.
 const MAX_OUT: usize = 16 << 20;
 
-/// A range of entries of a ledger, and the entries of it that were read.
+/// A range of entries of a ledger, and the entries of the range that were read.
 #[derive(Debug)]
 pub struct EntryRange {
     ledger: i64,
@@ -50,12 +51,12 @@ impl EntryRange {
         self.next_entry() > self.last
     }
 
-    /// Returns whether the caller must receive the entries that were read before more are read.
+    /// Returns whether the read entries must be returned to the caller before more entries are read.
     fn is_full(&self) -> bool {
         self.batch.nbytes() >= MAX_OUT
     }
 
-    /// Checks that the stored entry is the next one, and keeps the entry if it is wanted.
+    /// Checks that the stored entry is the expected entry, and stores the entry if it is wanted.
     fn take(&mut self, entry: i64, data: &[u8]) -> Result<()> {
         let missing = match self.expected {
             Some(expected) => (entry != expected).then_some(expected),

@@ -180,7 +180,7 @@ fn last_entry(metadata: &[u8]) -> Result<i64> {
     Err(KernelError::corrupt("expected the ledger metadata of a closed ledger, got none with a last entry"))
 }
 
-/// Splits a big-endian `i64` off the front.
+/// Splits a big-endian `i64` off the front of `bytes`; returns `None` if fewer than eight bytes are left.
 pub(super) fn split_i64(bytes: &[u8]) -> Option<(i64, &[u8])> {
     let (head, rest) = bytes.split_first_chunk::<8>()?;
     Some((i64::from_be_bytes(*head), rest))

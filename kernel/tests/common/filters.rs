@@ -24,7 +24,8 @@ pub fn keyed(time: u64, key: &str, payload: &[u8]) -> Vec<u8> {
     entry(&md, payload)
 }
 
-/// Return a batched entry with a message for each key. The value equals the key; "" is a message without a key.
+/// Return a batched entry with a message for each key. The value of a message equals its key; the key ""
+/// creates a message without a key.
 pub fn batch(time: u64, keys: &[&str]) -> Vec<u8> {
     let mut md = published(time);
     put_number(&mut md, 11, keys.len() as u64);
@@ -66,7 +67,8 @@ pub fn happened(time: i64) -> Vec<u8> {
     md
 }
 
-/// Return a batched entry whose messages have the event times `times`. The values equal the times.
+/// Return a batched entry whose messages have the event times `times`. The value of a message equals its
+/// event time.
 pub fn happened_batch(first: i64, times: &[i64]) -> Vec<u8> {
     let mut md = happened(first);
     put_number(&mut md, 11, times.len() as u64);

@@ -10,7 +10,8 @@ const SYNC: [u8; 16] = *b"0123456789abcdef";
 const ENTRY_HEADER: usize = 12;
 const HEADER: usize = 128;
 
-/// Return a block that is padded to `length` bytes. A block whose entries need more space is longer.
+/// Return a block that is padded to `length` bytes. The block is longer than `length` if its entries need
+/// more space.
 pub fn block(first_entry: i64, length: usize, entries: &[(i64, Vec<u8>)]) -> Vec<u8> {
     let mut out = 0xfbdb_abcbu32.to_be_bytes().to_vec();
     out.extend_from_slice(&128i64.to_be_bytes());
@@ -54,7 +55,8 @@ pub fn index(last_entry: i64, data_length: usize, blocks: &[(i64, usize)]) -> Ve
 
 /// Return the data object and the index object of the entries 0 to `count` - 1, in blocks of at most `block_size`.
 ///
-/// The objects are as the offloader writes them. Like the offloader, they lose an entry that is larger than a block.
+/// The objects have the same bytes as the objects of the offloader. As in the offloader, an entry that is
+/// larger than a block is lost.
 pub fn object(count: i64, block_size: usize, entry: impl Fn(i64) -> Vec<u8>) -> (Vec<u8>, Vec<u8>) {
     let (mut data, mut table) = (Vec::new(), Vec::new());
     let mut next = 0;

@@ -40,9 +40,9 @@ class Ledger:
     size: int
     """Bytes of the entries, without the bytes that bookies add."""
     opened_ms: int | None
-    """When the previous ledger was closed, or None if that ledger is gone or the time is unknown."""
+    """The time at which the previous ledger was closed; None if that ledger is gone or the time is unknown."""
     closed_ms: int | None
-    """When the ledger was closed: None while the ledger is open, 0 if the time is unknown."""
+    """The time at which the ledger was closed; None while the ledger is open, 0 if the time is unknown."""
     offload_id: str | None = None
     """The UUID of the ledger's complete copy in tiered storage."""
     metadata: LedgerMetadata | None = None

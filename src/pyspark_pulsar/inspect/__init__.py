@@ -1,1 +1,1 @@
-"""Segments, plans and audits as rows and tables for users."""
+"""Rows and tables for users that describe segments, plans and audits of reads."""

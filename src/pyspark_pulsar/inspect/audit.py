@@ -1,4 +1,4 @@
-"""Audits as tables: by task attempt, and by ledger, where each part of a ledger counts once."""
+"""Conversion of audits to tables, with rows for the attempts of tasks or with rows for ledgers."""
 
 from __future__ import annotations
 
@@ -71,7 +71,8 @@ class _Row:
     """A part of a ledger that an attempt has read.
 
     Attributes:
-        counts: Whether the attempt counts for its split: the first finished attempt, otherwise the last failed one.
+        counts: Whether the ledger's numbers include this attempt. For each split, only one attempt is included. It is
+            the first attempt that finished, or the last failed attempt if no attempt finished.
 
     """
 
@@ -81,15 +82,15 @@ class _Row:
 
 
 def attempts_table(files: Sequence[AuditFile]) -> pa.Table:
-    """Return one row for each part of a ledger that an attempt has read, with the schema `ATTEMPTS`."""
+    """Return a table with the schema `ATTEMPTS` and one row for each part of a ledger that an attempt has read."""
     return pa.Table.from_pylist([_attempt(row) for row in _rows(files)], ATTEMPTS)
 
 
 def ledgers_table(files: Sequence[AuditFile]) -> pa.Table:
-    """Return one row for each ledger of a run, with the schema `LEDGERS`.
+    """Return a table with the schema `LEDGERS` and one row for each ledger of a run.
 
-    Entries that several attempts of a task, or several evaluations of one DataFrame, have read count once. `repeated`
-    is the number of further reads.
+    If several attempts of a task, or several evaluations of one DataFrame, have read an entry, it is counted once. The
+    column `repeated` contains the number of repeated reads.
     """
     groups: dict[tuple[str, str, int, int, int], list[_Row]] = {}
     for row in _rows(files):
@@ -117,9 +118,9 @@ def _split(file: AuditFile) -> tuple[str, ...]:
 
 
 def _is_first_by_key(file: AuditFile) -> bool:
-    """Return whether the entries of a split count.
+    """Return whether the ledger's numbers include the entries of a split.
 
-    All splits by key of a range read the same entries, so only the first of these splits counts.
+    If a range is split by key, all its splits read the same entries, so only the first of these splits is included.
     """
     return file.slots is None or file.slots[0] == 0
 

@@ -1,4 +1,4 @@
-"""Numbers of a plan: the entries and the approximate bytes that each range of a split reads. Driver only."""
+"""The entries and the approximate bytes that each range of a planned split reads. Driver only."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ class PlannedRange:
 
     Attributes:
         parts: The parts of ledgers; None if the ledgers are unknown, or if the rows are in a table.
-        copy: The address of the copy in tiered storage, or of the first data file of a table.
-        file_part: The part of a table's data files.
+        copy: The URL of the ledger's copy in tiered storage, or of the table's first data file; None without a URL.
+        file_part: The part of a table's data files; None if the rows are not in a table.
 
     """
 
@@ -48,8 +48,8 @@ class PlannedSplit:
     """A split of a plan.
 
     Attributes:
-        number: The number of the split over all topic partitions, from 0.
-        task: The number of the task that reads the split, from 0, as Spark numbers its tasks. A task may read several.
+        number: The number of the split in the plan. Numbers begin at 0, and are counted over all topic partitions.
+        task: The number of the Spark task that reads the split. Numbers begin at 0. A task may read several splits.
         ranges: The ranges of the split.
 
     """
@@ -65,7 +65,7 @@ class PlannedSplit:
 
     @property
     def entries(self) -> int | None:
-        """Return the number of entries of ledgers, or None if it is unknown or if all rows are in a table."""
+        """Return the number of ledger entries, or None if the number is unknown or all rows are in a table."""
         return _sum([planned.entries for planned in self.ranges if planned.file_part is None])
 
     @property
@@ -79,7 +79,7 @@ class PlannedSplit:
 
 
 def planned_splits(plan: BatchPlan) -> list[PlannedSplit]:
-    """Return the splits of a plan, in its order."""
+    """Return the splits of a plan, in the order of the plan."""
     splits = (
         (partition_plan, split) for partition_plan in plan.partitions for split in partition_plan.splits
     )

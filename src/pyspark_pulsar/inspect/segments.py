@@ -1,6 +1,7 @@
-"""The ledgers of topic partitions for users: their location, and the reader that a query would use for each.
+"""A list of the ledgers of topic partitions, for users.
 
-Driver only. This module does not open ledgers.
+For each ledger, the list contains the location, and the reader that a query would use for the ledger. Driver only. This
+module does not open ledgers.
 """
 
 from __future__ import annotations
@@ -38,13 +39,13 @@ EMPTY = "empty"
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """A ledger of a topic partition, or the ledger of its compacted view.
+    """A ledger of a topic partition, or the ledger of the partition's compacted view.
 
     Attributes:
-        state: `open`, `closed`, or `compacted` for the compacted view.
-        copy: The address of the copy in tiered storage; None without a copy, or if the address is unknown.
+        state: The state `open` or `closed`, or `compacted` for the ledger of the compacted view.
+        copy: The URL of the ledger's copy in tiered storage; None if no copy exists or the URL is unknown.
         reader: `broker`, `bookie`, `tiered`, `columns` or `compacted`; None if the query would not read the ledger.
-        skipped: The reason why the query would not read the ledger.
+        skipped: The reason why the query would not read the ledger; None if it reads the ledger or has no plan.
 
     """
 
@@ -57,14 +58,14 @@ class Segment:
 
     @property
     def storage(self) -> str:
-        """Return the kind of storage: `tiered`, `bookie`, or `compacted`, which is also on bookies."""
+        """Return the kind of storage: `tiered`, `bookie` or `compacted`. A compacted ledger is on bookies too."""
         if self.state == COMPACTED:
             return COMPACTED
         return "tiered" if self.ledger.offload_id else "bookie"
 
     @property
     def bookies(self) -> tuple[str, ...]:
-        """Return the ids of all bookies in the ledger's ensembles; empty if the ensembles are unknown."""
+        """Return the ids of all bookies in the ledger's ensembles. The result is empty if the ensembles are unknown."""
         striping = self.ledger.metadata
         bookies = (
             (bookie for ensemble in striping.ensembles for bookie in ensemble.bookies) if striping else ()
@@ -78,7 +79,7 @@ class Survey:
 
     Attributes:
         segments: The ledgers, in the order of topic partitions and ledgers.
-        fault: The reason why the query itself would fail. No segment has a reader then.
+        fault: The reason why the query would fail; None if it would not fail. With a fault, no segment has a reader.
         tables: The content of the topics' tables, in the order of topic partitions.
 
     """
@@ -89,14 +90,14 @@ class Survey:
 
 
 def survey(options: ReadOptions) -> Survey:
-    """Return the present ledgers, and how a batch with these options would read them.
+    """Return the present ledgers, with the reader that a batch with these options would use for each ledger.
 
-    If ledgers were removed or cannot be read with these options, the result contains the reason as `fault`.
+    If ledgers were removed or cannot be read with these options, `Survey.fault` contains the reason.
 
     Raises:
-        OptionError: If `admin.url` is not set.
-        PermissionDenied: If the admin REST API refuses the request.
-        PulsarError: As `plan_batch`.
+        OptionError: The option `admin.url` is not set.
+        PermissionDenied: The admin REST API refuses the request.
+        PulsarError: The errors of `plan_batch`.
 
     """
     if options.admin_url is None:
@@ -142,7 +143,7 @@ def segments_of(
     window: TimeWindow,
     store: TieredStore | None = None,
 ) -> list[Segment]:
-    """Return the ledgers of a topic partition. Without a plan, their readers are unknown."""
+    """Return the ledgers of a topic partition. If `plan` is None, the readers of the ledgers are unknown."""
     ranges = [] if plan is None else [split_range for split in plan.splits for split_range in split.ranges]
     segments: list[Segment] = []
     for ledger in known.ledgers:
@@ -161,7 +162,7 @@ def segments_of(
 
 
 def reader_of(ledger: Ledger, ranges: Iterable[SplitRange]) -> str | None:
-    """Return the reader of the first range with entries of the ledger, or None."""
+    """Return the reader of the first range with entries of the ledger, or None if no range has such entries."""
     for split_range in ranges:
         if split_range.location.gives(ledger, split_range.start, split_range.end):
             return split_range.location.name
@@ -207,7 +208,7 @@ def _partitions(options: ReadOptions) -> list[TopicPartition]:
 def _ledgers(
     admin: AdminClient, partitions: Iterable[TopicPartition], plans: Mapping[TopicPartition, PartitionPlan]
 ) -> dict[TopicPartition, TopicLedgers]:
-    """Return the ledgers of topic partitions, with their striping if this role may read it."""
+    """Return the ledgers of topic partitions. They include the striping of ledgers if this role may read it."""
     planned = {partition: plans[partition].ledgers for partition in partitions if partition in plans}
     known = {partition: ledgers for partition, ledgers in planned.items() if ledgers is not None}
     known |= fetch_ledgers(admin, [partition for partition in partitions if partition not in known])
@@ -224,7 +225,7 @@ def _ledgers(
 def _stores(
     options: ReadOptions, admin: AdminClient, known: Mapping[TopicPartition, TopicLedgers]
 ) -> dict[TopicName, TieredStore]:
-    """Return the tiered storage of each topic with offloaded ledgers."""
+    """Return the tiered storage of each topic that has offloaded ledgers, if the storage is known."""
     offloaded = {
         partition.topic
         for partition, ledgers in known.items()
@@ -237,7 +238,10 @@ def _stores(
 def _copy(
     partition: TopicPartition, ledger: Ledger, ranges: Iterable[SplitRange], store: TieredStore | None
 ) -> str | None:
-    """Return the address of a ledger's copy in the plan, or by the present offload policy, or None."""
+    """Return the URL of a ledger's copy in tiered storage, or None if no URL is known.
+
+    The URL is from the plan. If the plan has no URL, it is computed from the present offload policy.
+    """
     for split_range in ranges:
         planned = split_range.location.copy_url(partition)
         if planned is not None and split_range.location.ledger_id == ledger.id:

@@ -1,4 +1,4 @@
-"""The content of topics' tables for users, by topic partition. Driver only; this module opens no data files."""
+"""A description of the content of topics' tables for users, by topic partition. Driver only; opens no data files."""
 
 from __future__ import annotations
 
@@ -17,14 +17,16 @@ from pyspark_pulsar.read.planning.tables.known_tables import KnownTables, uses_t
 
 @dataclass(frozen=True, slots=True)
 class TablePart:
-    """The content of a table for one topic partition. A file with rows of several topic partitions counts for each.
+    """The content of a table for one topic partition.
+
+    If a file has rows of several topic partitions, the numbers of each of these topic partitions include the file.
 
     Attributes:
-        end: The position up to which the topic partition is tiered, exclusive.
-        size: The size of the files in bytes.
-        published: The first and the last publish time, in Unix milliseconds; None if they are unknown for any file.
+        end: The position (exclusive) up to which the topic partition is tiered.
+        size: The total size of the files in bytes.
+        published: The first and the last publish time, in Unix milliseconds; None if the times of a file are unknown.
         is_read: Whether the query would read rows of the table.
-        skipped: The reason why not; None if the query itself would fail.
+        skipped: The reason why the query would not read the table. None if it reads the table, or if it would fail.
 
     """
 
@@ -51,10 +53,10 @@ def table_parts(
     Args:
         options: The options of the query.
         partitions: The topic partitions.
-        plans: The plans of the topic partitions, if known.
+        plans: The plans of the topic partitions. A topic partition may have no plan.
 
     Raises:
-        TierMismatch: If a table belongs to another topic.
+        TierMismatch: A table belongs to another topic.
 
     """
     if not uses_tables(options):

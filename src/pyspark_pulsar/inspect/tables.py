@@ -1,6 +1,7 @@
-"""Segments, plans and audits as tables: Arrow for the command line, DataFrames for Python.
+"""Tables that describe segments, plans and audits. The command line uses Arrow tables, and Python uses DataFrames.
 
-The functions with a session query Pulsar from the calling process. With Spark Connect, that is the client's process.
+The functions with a Spark session query Pulsar from the calling process. With Spark Connect, this is the client
+process.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from pyspark_pulsar.read.batch.batch_plan import BatchPlan
 
 COLUMNS: Final = "columns"
-"""The state and location in a row for a topic's table, which other rows have for a ledger."""
+"""The values of the columns `state` and `location` in a row that describes a topic's table instead of a ledger."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _TIME = pa.timestamp("us", "UTC")
 
@@ -80,17 +81,17 @@ PLAN = pa.schema(
 
 
 def segments(spark: SparkSession, **options: Any) -> DataFrame:
-    """Return one row for each ledger of the topics, and one for each topic partition in a topic's table.
+    """Return one row for each ledger of the topics, and one row for each topic partition in a topic's table.
 
-    A row contains the location, and the reader that a batch with these options would use. If the batch would fail,
-    `reader` is null, and `fault` contains the reason in each row.
+    A row contains the location, and the reader that a batch with these options would use. If the batch would fail, all
+    rows have a null `reader`, and the reason in the column `fault`.
 
     Args:
         spark: The session that creates the DataFrame.
         options: The options of `spark.read`; `admin.url` (or `adminUrl`) is required.
 
     Raises:
-        PulsarError: If the topics or their ledgers cannot be listed.
+        PulsarError: The topics or their ledgers cannot be listed.
 
     """
     from pyspark_pulsar.inspect.segments import survey
@@ -106,7 +107,7 @@ def plan(spark: SparkSession, **options: Any) -> DataFrame:
         options: The options of `spark.read`.
 
     Raises:
-        PulsarError: If the read cannot be planned.
+        PulsarError: The read cannot be planned.
 
     """
     from pyspark_pulsar.read.batch.batch_plan import plan_batch
@@ -120,11 +121,11 @@ def audit(spark: SparkSession, path: str, *, attempts: bool = False) -> DataFram
     Args:
         spark: The session that creates the DataFrame.
         path: The value of `auditPath`.
-        attempts: Return one row for each part of a ledger that a task attempt has read. Otherwise, return one row for
-            each ledger of a read.
+        attempts: Whether to return one row for each part of a ledger that a task attempt has read. If false, the result
+            has one row for each ledger of a read.
 
     Raises:
-        PulsarError: If the audit cannot be read.
+        PulsarError: The audit cannot be read.
 
     """
     from pyspark_pulsar.inspect.audit import attempts_table, ledgers_table
@@ -135,12 +136,15 @@ def audit(spark: SparkSession, path: str, *, attempts: bool = False) -> DataFram
 
 
 def read_options(given: dict[str, Any]) -> ReadOptions:
-    """Parse the options of a read, with values as for `option_texts`."""
+    """Parse the options of a read. `option_texts` converts the values first."""
     return parse_options(ReadOptions, option_texts(given))
 
 
 def option_texts(given: Mapping[str, Any]) -> dict[str, str]:
-    """Convert values as `DataFrameReader.options` does: omit None, and write booleans as `true` and `false`."""
+    """Convert option values to texts like `DataFrameReader.options`.
+
+    Options with the value None are omitted. Booleans become `true` and `false`.
+    """
     return {
         key: str(value).lower() if isinstance(value, bool) else str(value)
         for key, value in given.items()
@@ -149,21 +153,24 @@ def option_texts(given: Mapping[str, Any]) -> dict[str, str]:
 
 
 def segments_table(survey: Survey) -> pa.Table:
-    """Return the rows of a survey, with the schema `SEGMENTS`."""
+    """Return a table with the schema `SEGMENTS` and the rows of a survey."""
     rows = [_segment(segment, survey.fault) for segment in survey.segments]
     rows += [_table_part(part, survey.fault) for part in survey.tables]
     return pa.Table.from_pylist(rows, SEGMENTS)
 
 
 def plan_table(plan: BatchPlan) -> pa.Table:
-    """Return the rows of a plan, with the schema `PLAN`. Positions are texts as in option `startingOffsets`."""
+    """Return a table with the schema `PLAN` and the rows of a plan.
+
+    Positions are texts in the form of the option `startingOffsets`.
+    """
     from pyspark_pulsar.inspect.planned_splits import planned_splits
 
     return pa.Table.from_pylist([_split(planned) for planned in planned_splits(plan)], PLAN)
 
 
 def moment(milliseconds: int | None) -> datetime | None:
-    """Convert Unix milliseconds to UTC. Return None if the time is None or outside of the calendar."""
+    """Convert Unix milliseconds to a time in UTC. Return None if the input is None or exceeds the range of Python."""
     if milliseconds is None:
         return None
     try:

@@ -1,4 +1,4 @@
-"""The segments of scalable topics for users. Driver only."""
+"""A list of the segments of scalable topics, for users. Driver only."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ def topic_layouts(options: ReadOptions) -> list[TopicLayout]:
     """Return the layouts of the topics in the options, sorted.
 
     Raises:
-        OptionError: If a topic is not scalable.
-        TopicNotFoundError: If a topic does not exist.
-        PulsarError: As `BrokerClient.layouts`.
+        OptionError: A topic is not scalable.
+        TopicNotFoundError: A topic does not exist.
+        PulsarError: The errors of `BrokerClient.layouts`.
 
     """
     with BrokerClient.for_planning(options) as client:
@@ -48,7 +48,10 @@ def topic_layouts(options: ReadOptions) -> list[TopicLayout]:
 
 
 def layout_table(layouts: list[TopicLayout]) -> pa.Table:
-    """Return a row for each segment. `name` is the topic that contains its messages, as in positions."""
+    """Return a table with a row for each segment.
+
+    The column `name` contains the name of the topic that contains the segment's messages. Positions have the same name.
+    """
     rows = [
         {
             "topic": str(layout.topic),

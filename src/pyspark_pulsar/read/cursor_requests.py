@@ -1,7 +1,7 @@
 """Requests to brokers about many topic partitions at a time, each through an idle consumer of that partition.
 
-The module `log_end` explains the answers. All requests of a trigger are sent before the first answer is awaited. A
-request that fails for a temporary reason is sent again.
+The docstring of module `log_end` explains the answers. All requests of a trigger are sent before the first answer is
+awaited. A request that fails for a temporary reason is sent again.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from pyspark_pulsar.model.position import Position
 from pyspark_pulsar.model.topic import TopicPartition
 
 FIRST: Final = Position(0, 0)
-"""A position before every message. A cursor at this position moves to the first entry that remains."""
+"""A position before every message. If a new cursor is put at this position, it moves to the first existing entry."""
 
 Positions = Mapping[TopicPartition, Position]
 """The positions of a query in its topic partitions: their starts or their ends."""
@@ -32,7 +32,7 @@ Positions = Mapping[TopicPartition, Position]
 
 @dataclass(frozen=True, slots=True)
 class _Proof:
-    """Proof by a cursor at `start` that nothing between `start` and `upto` was removed unread."""
+    """Proof by a cursor at `start` that no entry between `start` and `upto` was removed unread."""
 
     start: Position
     upto: Position
@@ -41,18 +41,18 @@ class _Proof:
 
 @dataclass(slots=True)
 class PartitionCursor:
-    """The idle consumer of one topic partition, and what its answers prove (see the theory in `log_end`)."""
+    """The idle consumer of one topic partition, and the proofs from its answers (described in `log_end`)."""
 
     consumer: EntryConsumer | None = None
     """The open or broken consumer; None before the subscription and after `close`."""
     log_end: LogEnd | None = None
-    """The last answer."""
+    """The last answer about the log end; None before the first answer."""
     answered: float = -math.inf
-    """When the last answer arrived, by `time.monotonic`."""
+    """The time of the last answer, by `time.monotonic`."""
     acknowledged: Position | None = None
-    """The position up to which `consumer` has acknowledged; None if its cursor is still at its initial position."""
+    """The position up to which `consumer` has acknowledged; None while its cursor is at its initial position."""
     proof: _Proof | None = None
-    """The last proof. It may belong to another start or to an earlier consumer."""
+    """The last proof, which may be for another start or from an earlier consumer; None before the first proof."""
 
     @property
     def is_open(self) -> bool:
@@ -64,7 +64,7 @@ class PartitionCursor:
 
     @property
     def mark_delete(self) -> Position:
-        """The mark-delete position of the last answer, which must exist."""
+        """The mark-delete position of the last answer. The property raises `ValueError` before the first answer."""
         if self.log_end is None:
             raise ValueError("expected an answer of a broker about the log end, got none yet")
         return self.log_end.mark_delete
@@ -99,7 +99,7 @@ class PartitionCursor:
             self.proof = _Proof(entry, max(mark_delete, proof.upto), self.consumer)
 
     def proved(self, start: Position) -> Position | None:
-        """Return the position up to which nothing after `start` was removed unread; None if it is `start` itself."""
+        """Return the position up to which no entry after `start` was removed unread; None if nothing is proved."""
         proof = self.proof
         if proof is None or proof.start != _whole_entry(start) or proof.upto == proof.start:
             return None
@@ -113,19 +113,19 @@ class PartitionCursor:
 
 
 def _whole_entry(position: Position) -> Position:
-    """Return the position of the whole entry, because cursors do not distinguish the messages of an entry."""
+    """Return the position of the entry, because cursors do not distinguish the messages of an entry."""
     return Position(position.ledger, position.entry)
 
 
 @dataclass(slots=True)
 class Answers:
-    """The answers of brokers in one trigger: each partition is either in `log_ends` or in `deleted`."""
+    """The answers of brokers in one trigger. Each partition with an answer is in `log_ends` or in `deleted`."""
 
     starts: Positions
     log_ends: dict[TopicPartition, LogEnd] = field(default_factory=dict)
     deleted: dict[TopicPartition, TopicNotFoundError] = field(default_factory=dict)
     failures: list[ConnectionFailed] = field(default_factory=list)
-    """Lost connections of the last attempt. Another attempt may succeed."""
+    """The failures of connections in the last attempt. Another attempt may succeed."""
 
     def is_done(self, partition: TopicPartition) -> bool:
         return partition in self.log_ends or partition in self.deleted
@@ -135,7 +135,7 @@ class CursorRequests:
     """The idle consumers of a query. Used by one thread."""
 
     def __init__(self, client: BrokerClient, *, read_compacted: bool, starts_at_first: bool) -> None:
-        """Accept the same arguments as `LogEnds`."""
+        """Store the arguments. `LogEnds` has the same arguments."""
         self._client = client
         self._read_compacted = read_compacted
         self._starts_at_first = starts_at_first
@@ -159,7 +159,7 @@ class CursorRequests:
         return answers
 
     def _request_rest(self, partitions: Sequence[TopicPartition], answers: Answers) -> None:
-        """Make one attempt for the partitions without an answer. Raise `ConnectionFailed` if some remain."""
+        """Make one attempt for all partitions without an answer. Raise `ConnectionFailed` if some still have none."""
         answers.failures.clear()
         rest = [partition for partition in partitions if not answers.is_done(partition)]
         for partition in rest:
@@ -214,7 +214,7 @@ class CursorRequests:
                 self._note(partition, fault, answers)
 
     def _first_position(self, start: Position | None) -> Position | None:
-        """Return the position for a new cursor; None means the end. Nothing before `earliest` can be removed."""
+        """Return the position for a new cursor; None means the end. Before `earliest`, no entry can be removed."""
         if start is None or start.is_earliest or self._read_compacted:
             return FIRST if self._starts_at_first else None
         return start
@@ -247,17 +247,17 @@ class CursorRequests:
 def new_cursors(
     client: BrokerClient, places: Mapping[TopicPartition, Position | None]
 ) -> dict[TopicPartition, Position]:
-    """Create cursors at these places, and return the positions at which brokers put them.
+    """Create a cursor at each of these positions, and return the positions to which brokers move the cursors.
 
     Args:
         client: The connections to brokers.
-        places: The place of each new cursor. None means the end of the topic partition.
+        places: The requested position of each new cursor. None means the end of the topic partition.
 
     Returns:
-        The positions, without the partitions that do not exist.
+        The actual positions. Partitions that do not exist are left out.
 
     Raises:
-        ConnectionFailed, PermissionDenied: A broker did not answer, or refused.
+        ConnectionFailed, PermissionDenied: A broker did not answer, or refused the request.
 
     """
     requests = CursorRequests(client, read_compacted=False, starts_at_first=False)

@@ -1,10 +1,10 @@
 """The locations that a range of a topic partition can be read from: the contract of every `Location`.
 
-A location is plain data. The driver's planner creates it (`planning.placement`, `planning.tables`), pickle carries it
-to an executor, and a task reads from it. There are two kinds. An entry location returns entries, and a decoder makes
-rows from them. A row location returns the rows themselves. The class of a location defines how a range is read, and the
-guarantees of such a read. The class also defines other copies of the same entries, and the name for users. Other code
-checks only the kind (`isinstance(location, RowLocation)`), never the class.
+A location is a plain data object. The driver's planner creates it (`planning.placement`, `planning.tables`), pickle
+carries it to an executor, and a task reads from it. There are two kinds. An entry location returns entries, and a
+decoder makes rows from them. A row location returns the rows themselves. The class of a location defines how a range is
+read, and the guarantees of such a read. The class also defines other copies of the same entries, and the name that
+users see. Other code checks only the kind (`isinstance(location, RowLocation)`), never the class.
 
     class                 kind      file                    number of entries that must be read
     FromBroker            entries   sources/broker.py       unknown: brokers send only what consumers may see
@@ -40,25 +40,25 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class PartitionAccess:
-    """Access of a task to one topic partition. It stays on the executor that created it."""
+    """Access of a task to one topic partition. The access stays on the executor that created it."""
 
     options: ReadOptions
     partition: TopicPartition
     client: BrokerClient
     """Connections to brokers. The creator of this object closes them."""
     ahead: ConsumersAhead | None = None
-    """The consumers that the task has already started for later splits. The creator closes them, too."""
+    """The consumers that the task has already started for later splits. The creator of this object closes them, too."""
 
 
 @dataclass(frozen=True, slots=True)
 class LedgerPart:
-    """Entries `first` to `last` (inclusive) of one ledger."""
+    """The entries `first` to `last` (inclusive) of one ledger."""
 
     ledger: int
     first: int
     last: int
     size: int
-    """Bytes, estimated from the mean size of the ledger's entries."""
+    """Size of the entries in bytes, estimated from the mean size of the ledger's entries."""
 
     @property
     def entries(self) -> int:
@@ -67,13 +67,13 @@ class LedgerPart:
 
 @dataclass(frozen=True, slots=True)
 class FilePart:
-    """The share of a range in a table's data files."""
+    """The part of a range that is in a table's data files."""
 
     files: int
     rows: int
-    """Number of rows; where the range cuts a file, estimated from the mean number of rows per entry."""
+    """Number of rows. If the range cuts a file, the number is estimated from the mean number of rows per entry."""
     size: int
-    """Bytes, estimated likewise."""
+    """Size of the rows in bytes. If the range cuts a file, the size is estimated, too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,9 +81,9 @@ class RangeProgress:
     """The progress in a range when its last reader had no more entries."""
 
     reached: Position
-    """The position after the last entry of the range that was read; the start of the range if none was."""
+    """The position after the last entry of the range that was read; the start of the range if no entry was read."""
     first: tuple[int, int] | None
-    """Ledger and entry of the first entry that this reader returned, possibly from after the range."""
+    """Ledger id and entry id of the first entry that this reader returned. The entry may be after the range."""
     entries: int
     """Number of entries of the range that this reader returned."""
 
@@ -92,13 +92,13 @@ class RangeProgress:
 class Missing:
     """The part of a range that no location returned.
 
-    It is lost if `ledger` no longer exists. Otherwise it contains only entries that consumers may not see.
+    The part is lost if `ledger` no longer exists. Otherwise it contains only entries that consumers may not see.
     """
 
     ledger: int
     text: str
     is_common: bool = False
-    """True if this is usually no loss: topics with transactions have entries that consumers do not see."""
+    """True if a missing part is usually no loss: topics with transactions have entries that consumers do not see."""
 
 
 class Location(ABC):
@@ -107,37 +107,37 @@ class Location(ABC):
     __slots__ = ()
 
     name: ClassVar[str]
-    """Name in plans, audits, metrics and errors. It is the word of option `readFrom`, if the option has one for it."""
+    """Name in plans, audits, metrics and errors. If option `readFrom` has a value for the location, it is this name."""
     title: ClassVar[str]
-    """Name in sentences: "the rest comes from <title>"."""
+    """Name for sentences such as "Reading the rest of a range from <title>"."""
     is_broker: ClassVar[bool] = False
     """True if this is the broker, the last resort after another location fails."""
 
     @property
     def ledger_id(self) -> int | None:
-        """The id of the only ledger that is read; None if a range may span several ledgers."""
+        """The id of the only ledger that is read; None if a range may include several ledgers."""
         return None
 
     @abstractmethod
     def missing(self, start: Position, end: Position, progress: RangeProgress) -> Missing | None:
-        """Return what may be lost of a range that was planned for this location.
+        """Return the part of a range that may be lost, or None if no part is. The range was planned for this location.
 
-        It is called if no location returned the range up to its end. None means that nothing is lost.
+        The method is called if no location returned the range up to its end.
         """
 
     @abstractmethod
     def gives(self, ledger: Ledger, start: Position, end: Position) -> bool:
-        """Return whether a read of the range returns entries of this ledger of the topic partition."""
+        """Return whether a read of the range returns entries of `ledger`, a ledger of the topic partition."""
 
     def copy_url(self, partition: TopicPartition) -> str | None:
-        """Return the URL of the ledger's copy that is read; None if the ledger itself is read."""
+        """Return the URL of the copy of the ledger that is read; None if the ledger itself is read."""
         del partition
         return None
 
     def joined(self, following: Location, *, adjacent: bool) -> Location | None:
-        """Return the location for two ranges that one read can cover; None if they need two reads.
+        """Return the location for two ranges that one read can cover; None if the ranges need two reads.
 
-        `adjacent` means that the second range begins exactly where the first one ends.
+        `adjacent` means that the second range begins exactly where the first range ends.
         """
         return self if adjacent and following == self else None
 
@@ -148,20 +148,23 @@ class EntryLocation(Location):
     __slots__ = ()
 
     returns_whole_ledger: ClassVar[bool] = False
-    """True if a read always returns all entries of the ledger. The reader of the range drops the other ones."""
+    """True if a read always returns all entries of the ledger.
+
+    The reader then drops the entries outside of its range.
+    """
 
     @abstractmethod
     def open(
         self, access: PartitionAccess, start: Position, end: Position
     ) -> Generator[EntryBatch, None, None]:
-        """Yield the entries of the range, in order. It runs on executors only.
+        """Yield the entries of the range, in order. The method runs only on executors.
 
-        Nothing is opened before the first entry is read. Close the generator if you do not read all of it. Entries
-        outside the range may be among them, and some entries may be repeated. The reader of the range drops those.
+        Nothing is opened before the first entry is read. Close the generator if you stop before its end. The generator
+        may also yield entries outside of the range, and repeated entries. The reader of the range drops these.
 
         Raises:
-            LedgerUnavailable, ConnectionFailed, CorruptEntryError, OptionError, PrerequisiteMissing: The location
-                does not return what it should.
+            LedgerUnavailable, ConnectionFailed, CorruptEntryError, OptionError, PrerequisiteMissing: The location does
+                not return all entries of the range.
 
         """
 
@@ -169,29 +172,29 @@ class EntryLocation(Location):
     def ledger_parts(
         self, ledgers: Sequence[Ledger] | None, start: Position, end: Position
     ) -> tuple[LedgerPart, ...] | None:
-        """Return the entries that a read of the range touches; None if they are unknown.
+        """Return the entries that a read of the range returns, by ledger; None if they are unknown.
 
-        `ledgers` contains the ledgers of the topic partition, or is None if they are unknown.
+        `ledgers` contains the ledgers of the topic partition. None means that the ledgers are unknown.
         """
 
     def replica(self, access: PartitionAccess) -> EntryLocation | None:
-        """Return another location that may have the same entries, besides the broker; None if none is known.
+        """Return another location, except the broker, that may have the same entries; None if none is known.
 
-        It is called on executors only, after a read from this location failed.
+        The method is called only on executors, after a read from this location failed.
         """
         del access
         return None
 
     def expected_entries(self, start: Position, end: Position) -> int | None:
-        """Return the number of entries that a read of the range must return; None if it is unknown.
+        """Return the number of entries that a read of the range must return; None if the number is unknown.
 
-        With `returns_whole_ledger`, it is the number of entries of the ledger.
+        With `returns_whole_ledger`, the result is the number of entries of the ledger.
         """
         del start, end
         return None
 
     def with_entries(self, entries: int | None) -> EntryLocation:
-        """Return the same location for a range with this number of entries; None if the number is unknown."""
+        """Return the location for a range with this number of entries. `entries` is None if the number is unknown."""
         del entries
         return self
 
@@ -205,33 +208,34 @@ class RowLocation(Location):
     def rows(
         self, access: PartitionAccess, start: Position, end: Position, request: RowRequest
     ) -> Generator[RowBatch, None, None]:
-        """Yield the rows of the range, in order: exactly the rows that decoding its entries would yield.
+        """Yield the rows of the range, in order: the same rows that decoding the range's entries would yield.
 
-        It runs on executors only. Nothing is opened before the first row is read. Close the generator if you do not
-        read all of it.
+        The method runs only on executors. Nothing is opened before the first row is read. Close the generator if you
+        stop before its end.
 
         Raises:
-            ColumnsUnavailable, OptionError, PrerequisiteMissing: The location does not return what it should.
-            PulsarError: As a decoder raises it.
+            ColumnsUnavailable, OptionError, PrerequisiteMissing: The location does not return all rows of the range.
+            PulsarError: For the same reasons as a decoder.
 
         """
 
     @abstractmethod
     def file_part(self, start: Position, end: Position) -> FilePart:
-        """Return the files, rows and bytes that a read of the range needs."""
+        """Return the number of files, rows and bytes that a read of the range needs."""
 
 
 def entry_range(ledger: Ledger, start: Position, end: Position) -> tuple[int, int]:
-    """Return the first and the last entry (inclusive) of the ledger with messages of the range.
+    """Return the first and the last entry (inclusive) of the ledger that contain messages of the range.
 
-    The range must touch the ledger. The last entry is before the first one if no entry has such messages.
+    The range must include positions of the ledger. If no entry contains such messages, the last entry is before the
+    first.
     """
     first = start.entry if start.ledger == ledger.id else 0
     if end.ledger != ledger.id:
         return first, ledger.entries - 1
     # An end in the middle of a batched entry is after some messages of that entry.
     last = end.entry - (end.batch_index == 0)
-    # The open ledger may have grown since its entries were counted.
+    # The open ledger may have grown after its entries were counted.
     return first, last if ledger.is_open else min(last, ledger.entries - 1)
 
 

@@ -1,56 +1,58 @@
 """The log end of each topic partition, and the entries that were removed before they were read.
 
-The driver uses it once for a batch, and at every trigger of a stream. Executors use it to make a broker load a topic.
+The driver uses log ends once for a batch, and at every trigger of a stream. Executors use them to make a broker load a
+topic.
 
-Brokers report the last message id only to consumers. So each topic partition has one idle consumer, of a subscription
-with a random name. It is not durable and has no permits. All consumers of a broker share a connection. All requests of
-a trigger are sent before the first answer is awaited.
+Brokers report the last message id only to consumers. So each topic partition has one idle consumer. Its subscription
+has a random name, is not durable, and has no permits. All consumers of a broker share a connection. All requests of a
+trigger are sent before the first answer is awaited.
 
     word       meaning
     present    a topic partition that exists on a broker
     log end    a broker's answer about a partition (`LogEnd`): the end E and the mark-delete position M
     end        E, the position after the last message that consumers can see; `earliest` if they can see none
-    stored     an entry in the topic's ledgers, whether consumers can see it or not
+    stored     an entry in the topic's ledgers, whether or not consumers can see it
     hidden     a topic partition with stored entries that may be messages, although its end is `earliest`
-    start      S, the query's position: the next message that it reads, and so the start of its next range
+    start      S, the query's position: the position of the next message that the query reads
 
     state of a partition   what happens                                     next state
     none, or closed        subscribe at the start S                         open
     open                   GetLastMessageId: the end E, the mark-delete M   open
     open                   acknowledge cumulatively up to S                 open, S is acknowledged
-    open                   the broker closes the consumer, or moves away    closed
+    open                   the broker closes the consumer, or the topic     closed
+                           moves to another broker
     any                    the broker answers that no such topic exists     closed, the topic is deleted
-    any                    no longer among the partitions of the query      closed
+    any                    the query no longer reads the partition          closed
 
 The consumer's cursor is put at S, and follows the query by acknowledging. Here, M is the first position that is not
-acknowledged. E and M arrive in the same answer. So a trigger learns what was removed without another request, and
-without any permission except to consume.
+acknowledged. E and M arrive in the same answer. So a trigger learns which entries were removed without another request,
+and without any permission except the permission to consume.
 
-Brokers treat a cursor as follows (tests/integration/test_removed_ledgers.py checks it):
+Brokers treat a cursor as follows (`tests/integration/source/test_removed_ledgers.py` checks this):
 
-1. It moves forward only: by acknowledging, by an expiry or a skip on request, or by trimming.
-2. Trimming removes whole ledgers from the front. A cursor in a removed ledger moves to what remains: from the end of
-   that ledger to entry 0 of the next one. If entries followed the cursor in its ledger, it moves after those entries.
-3. A new cursor at a position that was removed moves to the first remaining position after it.
+1. A cursor moves only forward: by acknowledging, by an expiry or a skip on request, or by trimming.
+2. Trimming removes whole ledgers, the oldest first. A cursor in a removed ledger moves to the existing entries. If it
+   was at the end of that ledger, it moves to entry 0 of the next one. If entries followed it, it moves after them.
+3. If a new cursor is put at a position that was removed, it moves to the first existing position after it.
 
-So an answer M shows the following about the range that begins at S:
+So an answer M has the following meaning for the range that begins at S:
 
     M                                       conclusion
     M <= S                                  all entries from S on exist (1, 2): proved up to S
-    M = (a later ledger, entry 0), from a   the ledger of S ended at S and was trimmed (2); it held no unread entry:
+    M = (a later ledger, entry 0), from a   the ledger of S ended at S and was trimmed (2); it had no unread entry:
       consumer that proved S itself         proved up to M
-    M <= what is proved for S               nothing was removed
-    M after what is proved                  in doubt: trimmed unread, or only skipped on request (1)
+    M <= the proved position for S          nothing was removed
+    M after the proved position             in doubt: trimmed unread, or only skipped on request (1)
 
-If in doubt, a new consumer is put at S. If its M is not after the proved part, only the old cursor had been moved, and
-nothing was removed (3). Otherwise the entries between them were removed: `RemovedEntries`. Their number is known if the
-earlier M is in the ledger of S (2). Otherwise that ledger no longer exists, and no broker knows where it ended
-(`is_unclear`). The ledgers that a planner has seen may still show it.
+If in doubt, a new consumer is put at S. If its M is not after the proved position, only the old cursor had been moved,
+and nothing was removed (3). Otherwise the entries between S and M were removed (`RemovedEntries`). Their number is
+known if the earlier M is in the ledger of S (2). Otherwise that ledger no longer exists, and no broker can report where
+it ended (`is_unclear`). The planner's earlier lists of ledgers may still contain the ledger.
 
-A proof outlives its consumer, because it stays true: entries after S can be removed only by moving M past the proof. It
-is useful only for the same S. Positions inside a batched entry count as the whole entry, because cursors do not
-distinguish the messages of an entry. A compacted view has no such proof: compaction removes entries that no reader
-misses.
+A proof stays true after its consumer is closed, because entries after S can be removed only by moving M past the proof.
+A proof can be used only for the same S. A position inside a batched entry is treated as the position of the entry,
+because cursors do not distinguish the messages of an entry. For a compacted view there is no such proof, because
+compaction removes entries that no reader misses.
 """
 
 from __future__ import annotations
@@ -72,8 +74,10 @@ from pyspark_pulsar.read.cursor_requests import FIRST, Answers, CursorRequests, 
 from pyspark_pulsar.read.unseen_entries import Span, pass_unseen
 
 FRESH_SECONDS = 2.0
-"""Validity of an answer that nothing was removed. The ledgers of a plan are listed after such an answer. A trigger with
-limits may count messages for minutes before it. A trigger of `Trigger.AvailableNow` does not request log ends."""
+"""Maximum age in seconds of an answer that nothing was removed.
+
+The ledgers of a plan are listed after such an answer. Before a plan, a trigger with limits may count messages for
+minutes. A trigger of `Trigger.AvailableNow` does not request log ends."""
 
 _PASS_SECONDS = 2.0
 _PAUSE_SECONDS = 0.1
@@ -81,23 +85,23 @@ _PAUSE_SECONDS = 0.1
 
 @dataclass(frozen=True, slots=True)
 class RemovedEntries:
-    """The entries of a range that retention or a truncation removed, counted from the start of the range."""
+    """The entries of a range that retention or a truncation removed."""
 
     first_left: Position | None
-    """The first remaining position; None if the topic is deleted."""
+    """The first existing position; None if the topic is deleted."""
     entries: int | None
-    """Minimum number of entries that were removed after the start; None if brokers do not know whether any were."""
+    """Minimum number of entries that were removed after the start of the range; None if no broker can report it."""
 
     @property
     def is_unclear(self) -> bool:
-        """True if the ledger of the start was removed, so that no broker knows where it ended."""
+        """True if the ledger of the start was removed, so that no broker can report where the ledger ended."""
         return self.first_left is not None and self.entries is None
 
 
 class LogEnds:
-    """The log ends of the topic partitions of one query, and what they prove. Used by one thread.
+    """The log ends of the topic partitions of one query, and the proofs from them. Used by one thread.
 
-    `close` closes the consumers immediately. Without it, they are closed with the client.
+    `close` closes the consumers immediately. Without `close`, the consumers are closed together with the client.
     """
 
     def __init__(
@@ -108,13 +112,14 @@ class LogEnds:
         read_compacted: bool = False,
         starts_at_first: bool = False,
     ) -> None:
-        """Store the arguments; requests open the connections.
+        """Store the arguments. Requests open the connections.
 
         Args:
-            client: The connections to brokers. The caller closes it.
-            admin: Distinguishes an open transaction from a broker that hides messages. The caller closes it.
+            client: The connections to brokers. The caller closes the client.
+            admin: A client that distinguishes an open transaction from a broker that hides messages. The caller closes
+                it.
             read_compacted: Whether the ends are the ends of the compacted views.
-            starts_at_first: Whether cursors without a start are put at the first entry, and not at the end.
+            starts_at_first: Whether a cursor without a start is put at the first entry, instead of at the end.
 
         """
         self._client = client
@@ -132,12 +137,12 @@ class LogEnds:
         """Return the end of each partition, and close the consumers of all other partitions.
 
         Args:
-            partitions: All of them must be present.
-            is_repeated: Whether the query will read hidden messages later, when brokers show them. Then an end position
-                of `earliest` is accepted without another request.
+            partitions: The topic partitions. All of them must exist.
+            is_repeated: Whether the query requests the ends again later, and then reads messages that are hidden now.
+                If so, an end of `earliest` is accepted without another request.
 
         Raises:
-            TopicNotFoundError, PermissionDenied, ConnectionFailed: A broker refused, or did not answer.
+            TopicNotFoundError, PermissionDenied, ConnectionFailed: A broker refused a request, or did not answer.
             MessagesHidden: Brokers do not show whether a topic partition is empty.
 
         """
@@ -148,9 +153,9 @@ class LogEnds:
         return self._visible_ends(answers.log_ends, is_repeated=is_repeated)
 
     def firsts(self) -> dict[TopicPartition, Position]:
-        """Return the start of the first ledger that remained when each partition's last log end was read.
+        """Return the start of each partition's first existing ledger, at the time when the log end was last reported.
 
-        Partitions whose first ledger is unknown are absent. Without `starts_at_first` the answer is empty.
+        Partitions whose first ledger is unknown are absent. Without `starts_at_first`, the result is empty.
         """
         if not self._starts_at_first:
             return {}
@@ -163,14 +168,15 @@ class LogEnds:
     def present_ends(
         self, partitions: Iterable[TopicPartition], starts: Positions, *, is_repeated: bool = False
     ) -> Positions:
-        """Return the ends, like `ends`, of the partitions that are present. `starts` has the query's positions."""
+        """Return the ends of the existing partitions, as `ends` does. `starts` contains the query's positions."""
         return self._visible_ends(self._follow(list(partitions), starts).log_ends, is_repeated=is_repeated)
 
     def removed(self, starts: Positions, *, anew: bool = False) -> dict[TopicPartition, RemovedEntries]:
-        """Return what was removed after the starts of ranges. For compacted views, only deleted topics are found.
+        """Return the entries that were removed after the starts of ranges.
 
-        The log end is requested again if the consumer is closed, or if the last answer is older than `FRESH_SECONDS`.
-        With `anew`, it is always requested again. In doubt, it is requested from a new consumer at the start.
+        For compacted views, only deleted topics are found. The log end is requested again if the consumer is closed, or
+        if the last answer is older than `FRESH_SECONDS`. With `anew`, the log end is always requested again. In doubt,
+        it is requested from a new consumer at the start.
         """
         missing = {partition for partition in starts if not self._cursors[partition].is_open}
         fresh_since = math.inf if anew else time.monotonic() - FRESH_SECONDS
@@ -199,7 +205,10 @@ class LogEnds:
         return removed | dict.fromkeys(deleted, RemovedEntries(None, None))
 
     def proved(self, starts: Positions) -> dict[TopicPartition, Position]:
-        """Return the positions up to which nothing was removed unread, where a cursor was moved away from its start."""
+        """Return the proved position of each partition whose cursor was moved away from its start.
+
+        Up to the proved position, no entry was removed unread.
+        """
         return {
             partition: upto
             for partition, start in starts.items()
@@ -207,9 +216,10 @@ class LogEnds:
         }
 
     def first_left(self, starts: Positions) -> dict[TopicPartition, Position]:
-        """Return the start of each partition's first remaining ledger, if only completely read ledgers were removed.
+        """Return the start of each partition's first existing ledger, if only completely read ledgers were removed.
 
-        Brokers leave a cursor at the end of a removed ledger until another entry is stored.
+        Partitions that may have lost unread entries are absent. Brokers leave a cursor at the end of a removed ledger
+        until another entry is stored.
         """
         firsts = new_cursors(self._client, dict.fromkeys(starts, FIRST))
         gone = [
@@ -217,7 +227,8 @@ class LogEnds:
             for partition, first in firsts.items()
             if first.entry == 0 and first.ledger > starts[partition].ledger
         ]
-        # This request is the later one: a cursor that is still at its start shows that nothing after it was removed.
+        # This request is later than the one before. So a cursor that is still at its start proves that no entry was
+        # removed.
         present = self._requests.request_all(gone, starts).log_ends
         for partition in present:
             self._cursors[partition].prove(starts[partition])
@@ -231,7 +242,7 @@ class LogEnds:
         """Check that this role may consume the partitions, because bookies check no permissions.
 
         Raises:
-            PermissionDenied: It may not consume one of them.
+            PermissionDenied: This role may not consume one of the partitions.
 
         """
         self._requests.request_all(
@@ -239,7 +250,7 @@ class LogEnds:
         )
 
     def reachable(self, ends: Positions) -> dict[TopicPartition, Position]:
-        """Return the last position that each partition can have, for its present end.
+        """Return the last position that a bound may name for each partition, given its present end.
 
         Messages that compaction has removed may follow the end of a compacted view.
         """
@@ -254,7 +265,7 @@ class LogEnds:
     # Requests to brokers
 
     def _follow(self, partitions: list[TopicPartition], starts: Positions) -> Answers:
-        """Request the log end of each partition, store what is proved, and acknowledge up to the query's positions."""
+        """Request the log end of each partition, store the proofs, and acknowledge up to the query's positions."""
         self._requests.close_all(self._cursors.keys() - set(partitions))
         answers = self._requests.request_all(partitions, starts)
         if not self._read_compacted:
@@ -277,11 +288,11 @@ class LogEnds:
         return ends | self._stored_ends(segments)
 
     def _unhidden_ends(self, partitions: Sequence[TopicPartition]) -> dict[TopicPartition, Position]:
-        """Wait until no partition is hidden, and return the ends of the partitions that were.
+        """Wait until no partition is hidden, and return the ends of the partitions that were hidden.
 
-        Brokers (4.0.8) show no message of a topic while they unload it. They also show none while its transaction
-        buffer writes the first snapshot, which is when the first transactional message arrives. The log ends are
-        requested again until the time limit of an operation; then `MessagesHidden` is raised.
+        Brokers (4.0.8) show no message of a topic while they unload it. They also show no message while the topic's
+        transaction buffer writes its first snapshot, which happens when the first transactional message arrives. The
+        log ends are requested again until the time limit of an operation. After this time, `MessagesHidden` is raised.
         """
         if self._read_compacted:
             return self._compacted_ends(partitions)
@@ -305,7 +316,7 @@ class LogEnds:
     def _compacted_ends(self, partitions: Sequence[TopicPartition]) -> dict[TopicPartition, Position]:
         """Return the ends of compacted views, after their topics are no longer hidden.
 
-        A view that shows no message then is empty.
+        A view that then still shows no message is empty.
         """
         if not partitions:
             return {}
@@ -315,12 +326,13 @@ class LogEnds:
         return {partition: log_end.end for partition, log_end in log_ends.items()}
 
     def _stored_spans(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, Span]:
-        """Return the start and the end of the stored entries, of partitions with any entries."""
+        """Return the start and the end of the stored entries, for each partition that has any."""
         cursors = {partition: self._cursors[partition].mark_delete for partition in partitions}
         if not cursors:
             return {}
         ends = new_cursors(self._client, dict.fromkeys(cursors))
-        # With `starts_at_first` and no start, the cursor is at the first entry, otherwise at the query's position.
+        # With `starts_at_first`, a cursor without a start is at the first entry. Otherwise it is at the query's
+        # position.
         firsts = (
             cursors if self._starts_at_first else new_cursors(self._client, dict.fromkeys(cursors, FIRST))
         )
@@ -365,7 +377,7 @@ class LogEnds:
         )
 
     def _stored_ends(self, segments: Sequence[TopicPartition]) -> dict[TopicPartition, Position]:
-        """Return the position after the last stored entry of each segment that is still present.
+        """Return the position after the last stored entry of each segment that still exists.
 
         If transactions are enabled, brokers of Pulsar 5 (seen on 5.0.0-M1; 5.0.1 has the same code) always repeat their
         first answer about a segment's end. But they put a new cursor at the log end.
@@ -373,7 +385,7 @@ class LogEnds:
         if not segments:
             return {}
         ends = new_cursors(self._client, dict.fromkeys(segments))
-        # An end at entry 0 of a ledger: the topic may have no entry before it.
+        # If an end is at entry 0 of a ledger, the topic may have no earlier entry.
         firsts = new_cursors(
             self._client, {partition: FIRST for partition, end in ends.items() if end.entry == 0}
         )

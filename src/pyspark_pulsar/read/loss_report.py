@@ -1,6 +1,6 @@
 """Reports of data that was removed before it was read: an error, or a warning with `failOnDataLoss=false`.
 
-They are used on the driver and on executors.
+The functions are used on the driver and on executors.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ def report_loss(
     """Raise `DataLossError`, or log a warning if `fail` is false.
 
     Args:
-        text: What was expected and what is gone. The full stop may be left out.
-        advice: What the user can do. Only the error contains it.
-        fail: Whether to raise.
-        consequence: What the query does next. Only the warning contains it.
+        text: What was expected and what was removed. It may end without a full stop.
+        advice: What the user can do. Only the error contains the advice.
+        fail: Whether to raise the error.
+        consequence: What the query does next. Only the warning contains the consequence.
 
     """
     sentence = text if text.endswith("?") else f"{text}."
@@ -39,7 +39,7 @@ def report_loss(
 
 @contextmanager
 def loss_reported(*, fail: bool) -> Iterator[None]:
-    """End the block at a `DataLossError`, and raise the error, or log it if `fail` is false."""
+    """End the block at a `DataLossError`. Raise the error again, or log it if `fail` is false."""
     try:
         yield
     except DataLossError as loss:

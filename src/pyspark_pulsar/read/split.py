@@ -1,4 +1,4 @@
-"""Splits: what one Spark task reads, and from which locations. The driver creates them and pickles them."""
+"""Splits: the ranges that one Spark task reads, and their locations. The driver creates splits and pickles them."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from pyspark_pulsar.model.topic import TopicPartition
 from pyspark_pulsar.read.location import Location
 
 ENTRY_BYTES: Final = 16 << 10
-"""Assumed entry size when the ledgers are unknown. It is larger than a typical producer's batch."""
+"""Assumed entry size when the ledgers are unknown. This size is larger than a typical producer's batch."""
 
 
 @dataclass(frozen=True, slots=True)
 class SplitRange:
-    """A part of a split in one location: from `start` (inclusive) to `end` (exclusive).
+    """The part of a split that is read from one location, from `start` (inclusive) to `end` (exclusive).
 
     For every location except the broker, both positions are in the same ledger.
     """
@@ -36,20 +36,23 @@ class Split:
     start: Position
     end: Position
     ranges: tuple[SplitRange, ...]
-    """The parts to read: at least one, in order, without a gap or an overlap."""
+    """The parts to read, in order, without a gap or an overlap. There is at least one."""
     window: TimeWindow = ALL_TIMES
-    """Only messages in this window are read."""
+    """The window of publish times. The split reads only messages in this window."""
     from_earliest: bool = False
-    """True if the whole range begins at `earliest` or at a time.
+    """True if the query's whole range begins at `earliest` or at a time.
 
-    If retention removed the first chunks of a message, the message is then not lost.
+    Then a message whose first chunks were removed by retention is not a loss.
     """
     keys: frozenset[bytes] | None = None
-    """Only messages with one of these values of `__key` are read. None means all messages."""
+    """The keys to read: the split reads only messages whose `__key` is in this set. None means all messages."""
     slots: tuple[int, int] | None = None
-    """Only messages with a key in these hash slots are read (`codec.row_filter`). None means all messages."""
+    """The hash slots to read (`codec.row_filter`): the split reads only messages whose key is in them.
+
+    None means all.
+    """
     size: int | None = None
-    """Bytes, estimated from the mean size of its ledgers' entries or its files' rows; None if unknown."""
+    """The size in bytes, estimated from the mean size of the ledgers' entries or the files' rows; None if unknown."""
 
 
 def ranges_by_place(splits: Iterable[Split]) -> dict[str, int]:
@@ -59,5 +62,5 @@ def ranges_by_place(splits: Iterable[Split]) -> dict[str, int]:
 
 
 def places_text(counts: dict[str, int]) -> str:
-    """Return the counts of `ranges_by_place` as text: `bookie 3, broker 1`."""
+    """Return the counts of `ranges_by_place` as text, for example `bookie 3, broker 1`."""
     return ", ".join(f"{place} {count}" for place, count in counts.items())

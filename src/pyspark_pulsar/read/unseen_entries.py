@@ -1,10 +1,10 @@
-"""Brokers' progress over entries that no consumer sees, in a topic partition. For the driver and executors.
+"""Moving past entries of a topic partition that no consumer sees. Used on the driver and on executors.
 
 Brokers store entries that no consumer ever sees: the markers at the ends of transactions, and the messages of aborted
-transactions. Neither brokers nor lists of ledgers report the number of such entries. But a broker reads on when a
-consumer has a permit (seen on 4.0.8). It acknowledges such entries for the consumer. It stops at the first message,
-which it sends, or at a transaction that is still open. So the consumer's mark-delete position proves that no entry
-before it is or will become visible to consumers. Only the permission to consume is needed.
+transactions. Neither brokers nor lists of ledgers report the number of such entries. But if a consumer has a permit, a
+broker reads on and acknowledges such entries for the consumer (seen on 4.0.8). The broker stops at the first message,
+which it sends, or at a transaction that is still open. So the consumer's mark-delete position proves that no earlier
+entry is or will become visible to consumers. Only the permission to consume is needed.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from pyspark_pulsar.model.position import Position
 from pyspark_pulsar.model.topic import TopicPartition
 
 _AT_ONCE: Final = 100
-"""Topic partitions per round of requests. A broker may send one entry for each of them."""
+"""Maximum number of topic partitions per round of requests. A broker may send one entry for each of them."""
 _PAUSE_SECONDS: Final = 0.05
 
 Span = tuple[Position, Position]
@@ -38,13 +38,14 @@ def pass_unseen(
     Args:
         client: The connections to brokers.
         spans: The part of each topic partition to examine.
-        seconds: Time limit for each hundred topic partitions. Brokers may stop before the log end then.
+        seconds: Time limit for each hundred topic partitions. After this time, brokers may not have reached the log
+            end.
 
     Returns:
         The position that the broker reached in each topic partition.
 
     Raises:
-        ConnectionFailed, PermissionDenied, TopicNotFoundError: A broker did not answer, or refused.
+        ConnectionFailed, PermissionDenied, TopicNotFoundError: A broker did not answer, or refused the request.
 
     """
     reached: dict[TopicPartition, Position] = {}

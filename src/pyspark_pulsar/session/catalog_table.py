@@ -23,7 +23,7 @@ def table_options(spark: SparkSession, table: str) -> dict[str, str]:
         table: The name of the table, as in SQL.
 
     Raises:
-        OptionError: The name is malformed, or the table is not one of a persistent topic in a Pulsar catalog.
+        OptionError: The name is malformed, or does not name a persistent topic of a Pulsar catalog.
 
     """
     from pyspark_pulsar.catalog.names import parse_table
@@ -43,7 +43,7 @@ def table_options(spark: SparkSession, table: str) -> dict[str, str]:
 
 
 def _resolved(spark: SparkSession, conf: Mapping[str, str], table: str) -> tuple[str, list[str], str]:
-    """Return catalog, namespace and table, resolved with Spark's rules."""
+    """Resolve the name of a table by Spark's rules, and return its catalog, namespace and table."""
     parts = identifier_parts(table)
     if len(parts) > 1 and f"spark.sql.catalog.{parts[0]}" in conf:
         catalog, *parts = parts

@@ -1,8 +1,8 @@
 """Session settings for checkpoints in Pulsar.
 
-Some settings of Spark apply to every checkpoint of a session, in any file system. One is the class of the file manager.
-The class here passes other schemes on to Spark's own class. The format of state and Spark's checksum files cannot
-depend on the file system, so these settings are set on request only.
+Some settings of Spark apply to every checkpoint of a session, in any file system. One of these settings is the class of
+the file manager. This package's class passes other schemes on to Spark's own class. The format of state and Spark's
+checksum files cannot depend on the file system, so the settings for both are set on request only.
 """
 
 from __future__ import annotations
@@ -35,12 +35,13 @@ _SETTINGS_BY_STORE: Final = {
 
 
 def checkpoint_conf(catalog: str, present: Mapping[str, str], checkpoints: str | None) -> dict[str, str]:
-    """Return the settings for the scheme pulsar+checkpoint with the connection of a catalog.
+    """Return the settings for the scheme `pulsar+checkpoint`, which uses the connection of a catalog.
 
     Args:
         catalog: The catalog's name.
         present: Existing settings, which are kept.
-        checkpoints: "rocksdb" or "default", to add settings that also apply to other checkpoints; None adds none.
+        checkpoints: `"rocksdb"` or `"default"`, to add settings that also apply to other checkpoints. None adds no such
+            settings.
 
     Raises:
         OptionError: `checkpoints` has another value, or is "rocksdb" while `present` names another provider.
@@ -48,7 +49,8 @@ def checkpoint_conf(catalog: str, present: Mapping[str, str], checkpoints: str |
     """
     conf = {
         f"{_FILE_SYSTEM}.impl": FILE_SYSTEM_CLASS,
-        # Hadoop caches one instance for each tenant, in all sessions. Instances here are cheap and depend on settings.
+        # Hadoop would cache one instance per tenant for all sessions. Instances are cheap, and depend on the session's
+        # settings.
         f"{_FILE_SYSTEM}.impl.disable.cache": "true",
         f"{_FILE_SYSTEM}.catalog": catalog,
         _FILE_MANAGER: FILE_MANAGER_CLASS,

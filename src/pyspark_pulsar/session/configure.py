@@ -1,7 +1,7 @@
 """Settings that add the catalog to a Spark session, for a builder or a conf file.
 
 This runs in the user's program before the session starts. A running session cannot accept the settings, because its JVM
-has its jars and extensions already.
+has already loaded the jars and extensions.
 """
 
 from __future__ import annotations
@@ -74,27 +74,29 @@ def configure(
 ) -> Builder:
     """Add the catalog, its jar and the settings they need to a `SparkSession.builder`.
 
-    A builder of a Spark Connect client (`remote("sc://...")`) gets the settings of the catalog only. Jar, extension and
-    interpreters belong to the server; `pyspark-pulsar catalog conf` prints them.
+    A builder of a Spark Connect client (`remote("sc://...")`) gets only the settings of the catalog. The jar, the
+    extension and the interpreters belong to the server. The command `pyspark-pulsar catalog conf` prints their
+    settings.
 
-    Jars and extensions of the builder, of spark-defaults.conf and of PYSPARK_SUBMIT_ARGS are extended; other settings
-    stay as they are.
+    The catalog's jar and extension are added to the jars and extensions of the builder, of spark-defaults.conf and of
+    PYSPARK_SUBMIT_ARGS. Other settings are not changed.
 
     `configure` also changes the process:
 
     - `error_hook` sets `sys.excepthook`, or the exception handler of the shell in IPython and Jupyter. Then errors of
       this package are shown without the frames of PySpark (`install_error_hook`).
-    - The environment variable PYSPARK_PYTHON, if unset, is set to the Python of the workers.
+    - If the environment variable PYSPARK_PYTHON is not set, it is set to the Python of the workers.
     - If the environment variable PYSPARK_SUBMIT_ARGS names jars, the jar of the catalog is added. If a setting is a
-      secret, the variable also names a file with the secrets. Only this user may read it, and it is deleted at exit.
+      secret, the variable also names a file with the secrets. Only this user may read the file, which is deleted at
+      exit.
 
     Args:
         builder: The builder of a session that has not started.
         service_url: Service URL of the brokers, such as `pulsar://localhost:6650`.
         admin_url: Address of the admin REST API, such as `http://localhost:8080`.
         catalog: Name of the catalog in SQL.
-        checkpoints: State store of streams on executors: "rocksdb", or "default" for Spark's default provider. Adds the
-            settings for checkpoints in Pulsar to all queries of the session (docs/checkpoints.md).
+        checkpoints: The state store of streams: `"rocksdb"`, or `"default"` for Spark's default provider. The argument
+            also adds the settings for checkpoints in Pulsar to all queries of the session (docs/checkpoints.md).
         options: Further options of the data source and settings of the catalog whose names contain dots, such as
             `{"pulsar.client.authPluginClassName": "token"}`.
         error_hook: Whether to show errors of this package without the frames of PySpark in this whole process. A hook
@@ -102,8 +104,9 @@ def configure(
         **settings: Further options of the data source and settings of the catalog.
 
     Returns:
-        The same builder. If nothing sets the Python of the workers, `spark.pyspark.python` is the Python of this
-        program. On a cluster, set this option yourself; `check_workers(spark)` reports workers without this package.
+        The same builder. If the Python of the workers is not configured, `spark.pyspark.python` is set to the Python of
+        this program. On a cluster, set this option yourself; `check_workers(spark)` reports workers without this
+        package.
 
     Raises:
         SessionStarted: A session or its JVM runs without the jar or the extension, or has other settings of this
@@ -156,13 +159,13 @@ def session_conf(
         service_url: Service URL of the brokers.
         admin_url: Address of the admin REST API.
         catalog: Name of the catalog in SQL.
-        checkpoints: As for `configure`.
-        python: Interpreter of the catalog and the workers; by default this program's, and for workers the one in
-            `present`.
-        jar: Location of the catalog's jar for Spark, by default in this package.
-        options: As for `configure`.
+        checkpoints: The same as for `configure`.
+        python: The interpreter of the catalog and the workers. By default, it is this program's interpreter, but
+            workers use `spark.pyspark.python` of `present` if that setting exists.
+        jar: The location of the catalog's jar for Spark; by default, the file in this package.
+        options: The same as for `configure`.
         present: Existing settings of the session.
-        **settings: As for `configure`.
+        **settings: The same as for `configure`.
 
     Raises:
         OptionError: A setting has an unexpected name or value.
@@ -192,13 +195,13 @@ def catalog_settings(
     options: Mapping[str, Any] | None = None,
     **settings: Any,
 ) -> dict[str, str]:
-    """Return the settings `spark.sql.catalog.<catalog>` and the ones below it.
+    """Return the setting `spark.sql.catalog.<catalog>` and the settings whose names begin with it and a dot.
 
     Values may have the types that `DataFrameReader.options` accepts. The arguments are the same as for `configure`.
 
     Raises:
-        OptionError: The catalog's name is invalid, or the catalog would refuse the settings. Without a service.url this
-            is not checked, because the session then has more settings in another place.
+        OptionError: The catalog's name is invalid, or the catalog would refuse the settings. Without `service.url`, the
+            settings are not checked, because the session then has further settings in another place.
 
     """
     if _NAME.fullmatch(catalog) is None or catalog == "spark_catalog":
@@ -228,7 +231,7 @@ def _prefix(catalog: str) -> str:
 
 
 def _appended(present: str | None, added: str) -> str:
-    """Return a list in Spark's form, with one more item unless the list contains it."""
+    """Return a comma-separated list with the item `added`. The item is not added twice."""
     items = [item.strip() for item in (present or "").split(",") if item.strip()]
     return ",".join(items if added in items else [*items, added])
 
@@ -237,8 +240,8 @@ def _sockets(present: Mapping[str, str]) -> dict[str, str]:
     """Return settings for Unix sockets between Spark's JVM and its Python workers, unless they are set already.
 
     Over TCP, each task waits 40 ms before it starts. The JVM writes small pieces, and the kernel delays the second one
-    until the first one is acknowledged. The path of a Unix socket is limited to 103 to 107 bytes. The folder of
-    temporary files, Spark's default, may be longer (YARN).
+    until the first one is acknowledged. The path of a Unix socket is limited to 103 to 107 bytes. Spark's default is
+    the folder for temporary files, whose path may be longer, for example on YARN.
     """
     enabled, folder = f"{_UNIX_SOCKETS}.enabled", f"{_UNIX_SOCKETS}.dir"
     if enabled in present:

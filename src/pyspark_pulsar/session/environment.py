@@ -1,6 +1,7 @@
-"""The state of Spark in this process, and the settings it will start with, for `configure`.
+"""The state of Spark in this process, and the settings with which Spark will start, for `configure`.
 
-Spark's builder and context have no public functions for most of this. Only this module uses private parts of PySpark.
+Spark's builder and context have no public functions for most of these facts, so this module uses private parts of
+PySpark.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ def builder_options(builder: Any) -> dict[str, str]:
 def is_client(given: Mapping[str, str]) -> bool:
     """Return whether a builder with these options creates a client of an existing Spark Connect server.
 
-    A server that the builder starts itself, by `remote("local")`, accepts all settings, and does not count.
+    The result is False for `remote("local")`, because the server that the builder starts itself accepts all settings.
     """
     return given.get("spark.remote", os.environ.get("SPARK_REMOTE", "")).startswith(_CLIENT)
 
@@ -59,7 +60,7 @@ def refuse_other_settings(own: Mapping[str, str], catalog: str) -> None:
 def refuse_without_catalog(
     own: Mapping[str, str], catalog: str, catalog_class: str, extensions_class: str
 ) -> None:
-    """Check that the running session or JVM, if any, can have the catalog.
+    """Raise an error if a running session or JVM cannot load the catalog.
 
     A session with the jar and the extension accepts further catalogs while it runs.
 
@@ -93,7 +94,7 @@ def startup_settings() -> dict[str, str]:
 
 
 def workers_python() -> dict[str, str]:
-    """Return the setting for the workers' interpreter from the environment, which overrides other settings."""
+    """Return the setting for the workers' interpreter from PYSPARK_PYTHON, which overrides other settings."""
     python = os.environ.get("PYSPARK_PYTHON")
     return {"spark.pyspark.python": python} if python else {}
 
@@ -114,8 +115,8 @@ def starts_jvm(given: Mapping[str, str]) -> bool:
 def submit_by_file(settings: Mapping[str, str]) -> None:
     """Pass the settings to the JVM in a file that only this user can read.
 
-    All users of the machine can read a command line, which would contain the builder's settings. The file also contains
-    the settings that Spark would have read from another file. This process deletes the file at exit.
+    Without the file, the settings would be on the JVM's command line, which all users of the machine can read. The file
+    also contains the settings that Spark would have read from another file. This process deletes the file at exit.
     """
     _, previous = _submitted_settings()
     source = _conf_path(previous)
@@ -167,7 +168,7 @@ def _submitted_settings() -> tuple[dict[str, str], str | None]:
 
 
 def _conf_file(name: str | None) -> dict[str, str]:
-    """Return the settings in a file, by default Spark's own file; empty if the file does not exist."""
+    """Return the settings in a file, by default `spark-defaults.conf`; an empty mapping if the file does not exist."""
     file = _conf_path(name)
     if file is None or not file.is_file():
         return {}
@@ -176,14 +177,14 @@ def _conf_file(name: str | None) -> dict[str, str]:
 
 
 def _conf_path(name: str | None) -> Path | None:
-    """Return the path of a file of settings, by default Spark's own; None if its folder is unknown."""
+    """Return the path of a file of settings, by default `spark-defaults.conf`; None if its folder is unknown."""
     home = os.environ.get("SPARK_HOME", "")
     folder = os.environ.get("SPARK_CONF_DIR") or (f"{home}/conf" if home else "")
     return Path(name or f"{folder}/spark-defaults.conf") if name or folder else None
 
 
 def _session_settings() -> SettingOf | None:
-    """Return the settings of the session that runs in this process, or None if none runs."""
+    """Return a function that reads the settings of this process's session, or None if no session runs."""
     from pyspark.sql import SparkSession
     from pyspark.util import is_remote_only
 

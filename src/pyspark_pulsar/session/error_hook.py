@@ -1,8 +1,8 @@
 """Short display of this package's errors in terminals and notebooks, with only the lines of the user's program.
 
-Python and IPython show an exception after all frames that it passed: of PySpark and Py4J, and of IPython with the lines
-around each frame. Here the message is first and last, and the frames of the user's program are between. This runs in
-the user's program.
+Python and IPython show an exception after all frames that it passed. Many of these frames are in PySpark, Py4J and
+IPython. The short display has the message first and last, and only the frames of the user's program in between. This
+module runs in the user's program.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ from typing import Any, Final
 from pyspark_pulsar.errors import PulsarError
 from pyspark_pulsar.spark.tracebacks import keeps_tracebacks
 
-# The form in which `traceback` writes an exception with the items of a list. Spark adds its own words around it.
+# The form in which `traceback` writes an exception with the items of a list. Spark adds its own words before and after
+# this text.
 _OWN_ERROR: Final = re.compile(r"\bpyspark_pulsar\.errors\.\w+: [^\n]*(?:\n +- [^\n]*)*")
 _JAR_ERROR_CLASS: Final = "org.pysparkpulsar.source.PulsarException"
 _CLIENT_ERROR: Final = re.compile(
@@ -33,13 +34,14 @@ _HIDDEN_PACKAGES: Final = (
 
 
 def install_error_hook() -> bool:
-    """Show errors of this package in the short form from now on. Driver only.
+    """Install the short display of this package's errors in this process. Driver only.
 
     `configure` calls this. All other exceptions are shown as before. If the environment variable
     PYSPARK_PULSAR_TRACEBACK is set, this package's errors are shown as before too.
 
     Returns:
-        Whether the hook is installed, now or before. False means that another program has its own hook, which stays.
+        True if the hook is installed, by this call or an earlier call. False if another program has its own hook, which
+        is not replaced.
 
     """
     shell = _notebook()
@@ -54,7 +56,7 @@ def install_error_hook() -> bool:
 
 
 def sentence_of(error: BaseException) -> str | None:
-    """Return this package's message in an error, its own or Spark's; None if the error contains no such message."""
+    """Return the message of this package in its own error or in an error of Spark; None if there is no such message."""
     if isinstance(error, PulsarError):
         return f"{type(error).__module__}.{type(error).__qualname__}: {error}"
     found = _OWN_ERROR.search(str(error))
@@ -62,10 +64,10 @@ def sentence_of(error: BaseException) -> str | None:
 
 
 def _catalog_message(error: BaseException) -> str | None:
-    """Return the jar's message about a statement.
+    """Return the message of an error that the jar raised for a statement; None if the error is another one.
 
-    The jar raises an exception with the bare message. Spark Connect names its class below the message. Otherwise the
-    JVM knows the class, unless the JVM is gone.
+    The text of such an error is only the message. Over Spark Connect, the class of the error is below the message.
+    Otherwise the class is requested from the JVM, which may have ended.
     """
     if (found := _CLIENT_ERROR.match(str(error))) is not None:
         return found["message"]
@@ -97,7 +99,7 @@ def _show(kind: type[BaseException], error: BaseException, trace: TracebackType 
 
 
 def _notebook() -> Any:
-    """Return the shell of IPython that runs this code, or None."""
+    """Return the IPython shell that runs this code, or None outside of IPython."""
     ipython = sys.modules.get("IPython")
     return None if ipython is None else ipython.get_ipython()
 
@@ -115,8 +117,8 @@ def _install_in(shell: Any) -> bool:
 class _ShownValues:
     """A replacement for a shell's `showtraceback` that also handles errors from displaying a cell's value.
 
-    IPython calls `showtraceback` directly for these errors, without the custom exceptions. Over Spark Connect, a
-    DataFrame is analyzed when it is displayed.
+    IPython calls `showtraceback` directly for these errors, without the handler of custom exceptions. Over Spark
+    Connect, a DataFrame is analyzed when it is displayed.
     """
 
     def __init__(self, shell: Any) -> None:
@@ -130,7 +132,8 @@ class _ShownValues:
         if shown is None:
             self._others(exc_tuple, *arguments, **named)
             return
-        # A value is displayed as text and as HTML, and both fail with the same error.
+        # A value is displayed as text and as HTML, and both displays fail with the same error. Show the error only
+        # once.
         sentence = (self._shell.execution_count, shown.partition("\n")[0])
         if sentence != self._last:
             self._last = sentence

@@ -1,10 +1,10 @@
 """The history of topics as a batch and their live messages as a stream, with one boundary between them.
 
-The boundary is a position in each topic partition: after the last message that consumers may see at the time of the
-call. The batch ends there (exclusive), and the stream begins there (inclusive). Both receive the boundary as JSON in
-their options. So each row is in exactly one of them, however often and whenever they run.
+In each topic partition, the boundary is the position after the last message that consumers may see at the time of the
+call. The batch ends there (exclusive), and the stream begins there (inclusive). The batch and the stream receive the
+boundary as JSON in their options. So each row is in exactly one of the two, whenever and however often the two run.
 
-This runs in the user's program, which must reach Pulsar. With Spark Connect, it is the client's program.
+This runs in the user's program, which must reach Pulsar. With Spark Connect, the user's program is the client.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class HistoryAndLive(NamedTuple):
     history: DataFrame
     """A batch of all rows before the boundary."""
     live: DataFrame
-    """A stream of all rows from the boundary on."""
+    """A stream of all rows at or after the boundary."""
     offsets: str
     """The boundary as JSON, a value for `startingOffsets` and `endingOffsets`."""
 
@@ -55,10 +55,10 @@ class HistoryAndLive(NamedTuple):
 def history_and_live(spark: SparkSession, table: str | None = None, **options: Any) -> HistoryAndLive:
     """Return the messages that topics have now as a batch, and all later messages as a stream.
 
-    Each row is in exactly one of them. The boundary is fixed in this call: after the last message of each topic
-    partition that consumers may see. Rows of an open transaction are after the boundary. Topics and partitions that
-    appear later are in the stream, from their first message on. When a query restarts, the stream's checkpoint
-    has priority over the boundary.
+    Each row is in exactly one of the two. This call fixes the boundary between the batch and the stream. The boundary
+    is after the last message of each topic partition that consumers may see. Rows of an open transaction are after the
+    boundary. Topics and partitions that appear later are in the stream, from their first message on. When a query
+    restarts, the stream's checkpoint has priority over the boundary.
 
     Args:
         spark: The session.
@@ -80,7 +80,8 @@ def history_and_live(spark: SparkSession, table: str | None = None, **options: A
     boundary = _json({request.partition: request.end for request in ranges})
     history = _without(texts, fields, _STREAM_OPTIONS) | {"endingOffsets": boundary}
     if not _TIMES.intersection(fields.values()) and not all(request.start.is_earliest for request in ranges):
-        # Fix the start too: a subscription's position changes, and the user's JSON lacks partitions that appear later.
+        # Fix the start too, because a subscription's position changes, and the user's JSON lacks partitions that appear
+        # later.
         starts = _json({request.partition: request.start for request in ranges})
         history = _without(history, fields, _STARTS) | {"startingOffsets": starts}
     live = _without(texts, fields, _STARTS) | {"startingOffsets": boundary}
@@ -110,7 +111,10 @@ def _refuse(texts: Mapping[str, str], fields: Mapping[str, str | None], table: s
 
 
 def _field(key: str) -> str | None:
-    """Return the name of the field in `ReadOptions`, or None if the key is unknown, which parsing refuses later."""
+    """Return the name of an option's field in `ReadOptions`, or None if the key is unknown.
+
+    Parsing rejects unknown keys later.
+    """
     for name, option in option_fields(ReadOptions).items():
         if key.lower() in (known.lower() for known in (option.key, *option.aliases)):
             return name
@@ -124,9 +128,9 @@ def _without(
 
 
 def _json(positions: Mapping[TopicPartition, Position]) -> str:
-    """Return positions as JSON, with "earliest" for all other partitions.
+    """Return positions as JSON, with `earliest` for all other partitions.
 
-    A start of "earliest" reads all messages of a partition, and an end of "earliest" reads none.
+    A start of `earliest` reads all messages of a partition, and an end of `earliest` reads no message.
     """
     named = {partition.name: str(position) for partition, position in sorted(positions.items())}
     return json.dumps(named | {OTHERS: LogSide.EARLIEST.value})

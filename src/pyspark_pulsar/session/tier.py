@@ -33,15 +33,15 @@ def tier(
 ) -> list[TopicOutcome]:
     """Write the closed ledgers of topics as rows into the topics' tables, until no ledger is left.
 
-    This process plans and commits, so it must reach Pulsar and the tables. With Spark Connect, it is the client's
+    This process plans and commits, so it must reach Pulsar and the tables. With Spark Connect, this is the client's
     process. Spark's tasks read and write the splits. Any number of processes may call this function at the same time.
 
     Args:
         spark: The session.
         table: A table of a Pulsar catalog, which sets the topic and the catalog's settings. A Spark Connect server does
             not send settings that may contain secrets, so set the option `tierCatalog` there.
-        namespace: `tenant/namespace`, to tier its topics with the property `tier` (`TBLPROPERTIES ('tier' =
-            'iceberg')`).
+        namespace: A namespace as `tenant/namespace`. Its topics that have the property `tier` are tiered
+            (`TBLPROPERTIES ('tier' = 'iceberg')`).
         partition_by: Partitioning of new tables, unless the topic's properties set it (docs/columns.md).
         sort_by: Sort order of new tables, unless the topic's properties set it.
         **options: Options of `spark.read`: `service_url` and `admin_url` (or with dots, in a dictionary), the topics,
@@ -51,7 +51,8 @@ def tier(
         The outcome of each topic.
 
     Raises:
-        PulsarError: The error of the first topic that failed, after the other topics. Committed rows stay.
+        PulsarError: A topic failed. The error of the first such topic is raised after the other topics were tiered.
+            Committed rows stay.
 
     """
     texts = option_texts(options)

@@ -1,1 +1,1 @@
-"""Knowledge about Spark's own processes: the worker's interpreter, the task, the driver's process and the log."""
+"""Interfaces to Spark's own processes: the worker's interpreter, the task, the driver's process and the log."""

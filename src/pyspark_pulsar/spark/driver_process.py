@@ -1,8 +1,10 @@
-"""`python -m pyspark_pulsar.spark.driver_process`: Spark's planning programs in one long-lived process of the JVM.
+"""The long-lived process in which the JVM runs Spark's planning programs.
+
+The jar starts the process as `python -m pyspark_pulsar.spark.driver_process`.
 
 For a Python source, Spark has a program for each step on the driver (`pyspark.sql.worker`). The steps are: create the
-source, push filters, plan a read, plan a write, commit. Spark starts each program in its own process, which imports
-everything again. The jar runs the programs here instead, as calls of `spark.service`:
+source, push filters, plan a read, plan a write, commit. Spark starts a new process for each program, and each process
+imports all modules again. Instead, the jar runs the programs in this process, as calls of `spark.service`:
 
     call                           body                                   answer
     the module of such a program   the input of the program from Spark    the output of the program to Spark
@@ -51,7 +53,7 @@ _OWN: Final = (
     "pyspark_pulsar.write.stream",
 )
 _ERROR_HEAD: Final = 8
-"""Length of the prefix before the text of an error that a program writes to Spark."""
+"""The length in bytes of the prefix before the text of an error that a program writes to Spark."""
 
 _Call = Callable[[Mapping[str, Any], bytes], Answer]
 
@@ -74,7 +76,7 @@ class DriverService:
 
     def start(self, settings: Mapping[str, Any]) -> Mapping[str, Any]:
         del settings
-        # Users see the error without its frames.
+        # Hide the frames of errors, because users need only the message.
         if not keeps_tracebacks():
             os.environ[HIDES_TRACEBACKS] = "1"
         return {"version": "{}.{}".format(*sys.version_info)}
@@ -82,7 +84,7 @@ class DriverService:
     def open(self) -> None:
         """Import the modules that nearly every call needs, while the JVM prepares the first call."""
         for module in (*_PROGRAMS, *_OWN):
-            # A program with a missing module reports the error to Spark itself.
+            # Ignore the error, because a program whose module is missing reports it to Spark itself.
             with contextlib.suppress(Exception):
                 import_module(module)
         gc.collect()
@@ -97,7 +99,7 @@ class DriverService:
         return {"kind": FAILED, "message": _encode_error(fault)[_ERROR_HEAD:].decode().rstrip()}
 
     def close(self) -> None:
-        """Do nothing: connections end with the process."""
+        """Do nothing, because connections end with the process."""
 
     def _open_stream(self, arguments: Mapping[str, Any], source: bytes) -> Answer:
         return self._readers.open(source, arguments["columns"]), b""
@@ -118,11 +120,11 @@ def _summary(arguments: Mapping[str, Any], partitions: bytes) -> Answer:
 
 
 def _program(name: str, arguments: Mapping[str, Any], request: bytes) -> Answer:
-    """Run a program of Spark's. Errors are part of the answer, in the form of the program's own process.
+    """Run one of Spark's programs. An error is part of the answer, in the form that the program would write.
 
-    `_main` of Spark's programs omits steps before and after it in their own process. They set up files and profilers,
-    and return accumulators, which this data source does not have. In Spark 4.1 the programs have only `main`, which
-    includes all steps. The jar then sends the input for these steps (`DriverPrograms`).
+    The function `_main` of a program omits the steps that only a process of its own needs. These steps set up files and
+    profilers, and return accumulators. This data source has none of these. In Spark 4.1 the programs have only `main`,
+    which includes all steps. The jar then sends the input for these steps (`DriverPrograms`).
     """
     del arguments
     written = io.BytesIO()
@@ -140,9 +142,11 @@ def _program(name: str, arguments: Mapping[str, Any], request: bytes) -> Answer:
 
 
 def _encode_error(fault: BaseException) -> bytes:
-    """Return an error in the form of Spark's programs: a number for an error, and its text after a u32 length.
+    """Return an error in the form of Spark's programs.
 
-    An error of this package has no frames and no line end, because Spark would write its last words on a new line.
+    The form is a number that means an error, a u32 length, and the text.
+
+    The text of an error of this package has no frames. It has no line end, because Spark appends words to the text.
     """
     from pyspark.serializers import SpecialLengths, write_int, write_with_length
     from pyspark.util import handle_worker_exception

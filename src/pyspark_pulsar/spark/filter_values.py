@@ -1,4 +1,4 @@
-"""Constants of Spark's filters for which Python has no value.
+"""Constants in Spark's filters that Python cannot represent.
 
 Spark sends the constants of pushed filters as variants, and its worker calls `VariantVal.toPython` for each. For times
 before the year 1 and after the year 9999, this raises `OverflowError` before this package receives the filter.
@@ -12,7 +12,7 @@ from pyspark.sql.types import VariantVal
 
 
 class BeyondPython:
-    """The value of a constant that Python cannot represent, equal only to itself."""
+    """A placeholder for a constant that Python cannot represent. It is equal only to itself."""
 
 
 BEYOND_PYTHON: Final = BeyondPython()
@@ -23,7 +23,7 @@ _to_python = VariantVal.toPython
 def keep_constants_beyond_python() -> None:
     """Make Spark's worker return `BEYOND_PYTHON` for constants that Python cannot represent.
 
-    This changes `VariantVal` in the whole process, which must be one that pushes filters.
+    This changes `VariantVal` in the whole process, so call it only in a process that pushes filters.
     """
     VariantVal.toPython = _value  # type: ignore[method-assign, assignment]
 

@@ -1,8 +1,8 @@
-"""Frames of the channel between the JVM and the Python processes of its jar, the same in both directions.
+"""The frames that the JVM and the Python processes of the jar exchange. Both directions use the same form.
 
     u32 length of the header, u32 length of the body, header, body
 
-Numbers are big endian. The header is a JSON object in UTF-8; the body is bytes, whose meaning depends on the call.
+Numbers are big endian. The header is a JSON object in UTF-8. The meaning of the bytes in the body depends on the call.
 """
 
 from __future__ import annotations
@@ -20,7 +20,10 @@ from pyspark_pulsar.errors import ProtocolError
 _HEAD: Final = struct.Struct(">II")
 _NUMBER: Final = struct.Struct(">I")
 _MOST_HEADER: Final = 1 << 27
-"""A limit below the first four bytes of any text, so that a text is not mistaken for a frame."""
+"""The largest length of a header, in bytes.
+
+The first four bytes of any text are a larger number, so a text is not mistaken for a frame.
+"""
 _MOST_BODY: Final = 1 << 29
 _PIECE: Final = 1 << 20
 _encode: Final = json.JSONEncoder(separators=(",", ":")).encode
@@ -37,13 +40,13 @@ class HeaderError(ProtocolError):
 def receiver(source: int, idle_seconds: float | None = None) -> Receive:
     """Return a function that reads the next frame from a file descriptor.
 
-    The function returns None at the end of the file. It also returns None if no frame arrives for `idle_seconds`, and
-    closes the descriptor. It raises the errors of `read_frame`.
+    The function returns None at the end of the file. If no frame arrives for `idle_seconds`, the function closes the
+    descriptor and returns None. It raises the errors of `read_frame`.
     """
 
     def receive() -> Frame | None:
         if idle_seconds is not None and not select.select([source], [], [], idle_seconds)[0]:
-            # Calls that are written from now on fail immediately, so the jar sends them to another process.
+            # Calls that the jar writes from now on fail immediately, so the jar sends these calls to another process.
             os.close(source)
             return None
         return read_frame(source)
@@ -79,7 +82,7 @@ def read_frame(source: int) -> Frame | None:
 
 
 def sender(target: int) -> Send:
-    """Return a function that writes whole frames to a file descriptor. Several threads may call it.
+    """Return a function that writes whole frames to a file descriptor. The function is thread-safe.
 
     If a frame is larger than its reader accepts, the function writes nothing and raises `ProtocolError`.
     """
@@ -109,7 +112,7 @@ def packed(parts: Iterable[bytes]) -> bytes:
 
 
 def unpacked(body: bytes) -> list[bytes]:
-    """Return the byte strings in a body that `packed` has made."""
+    """Return the byte strings in a body that `packed` has built."""
     (count,) = _NUMBER.unpack_from(body)
     parts, at = [], _NUMBER.size
     for _ in range(count):

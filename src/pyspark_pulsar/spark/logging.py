@@ -1,7 +1,9 @@
-"""Log records of this package: printable text, and lines in Spark's format where no logging is configured.
+"""Handlers for the log records of this package.
 
-In processes that Spark starts, nothing configures logging. There Python prints the bare text of a warning to standard
-error, between Spark's lines and without a time or a level.
+One handler makes the text of records printable. The other prints records in Spark's format if no logging is configured.
+
+In processes that Spark starts, nothing configures logging. Without the handlers, Python would print the bare text of a
+warning there, between Spark's lines and without a time or a level.
 """
 
 from __future__ import annotations
@@ -13,7 +15,7 @@ from pyspark_pulsar.errors import printable
 
 PACKAGE: Final = "pyspark_pulsar"
 PROGRESS_LOG: Final = "pyspark_pulsar.progress"
-"""The logger of progress: occasional lines that report no problem."""
+"""The name of the logger for progress. It logs occasional lines that report no problem."""
 
 _SILENT: Final = logging.CRITICAL + 1
 _LEVELS: Final = {
@@ -34,13 +36,13 @@ class _SparksLevel(logging.Filter):
 class PrintableRecords(logging.Handler):
     """A handler that makes records `printable` for later handlers of the user's program, and prints nothing itself.
 
-    It belongs to the package's logger, so it runs before handlers of the root logger.
+    The handler is attached to the package's logger, so it runs before handlers of the root logger.
     """
 
     def handle(self, record: logging.LogRecord) -> bool:
         record.msg, record.args = printable(record.getMessage()), None
         last = logging.lastResort
-        # Python calls the last resort if no handler exists, but this handler counts as one.
+        # Python uses `lastResort` only if no handler exists. This handler exists, so it must call `lastResort` itself.
         if last is not None and record.levelno >= last.level and not _is_configured(record.name):
             last.handle(record)
         return True
@@ -57,9 +59,10 @@ def _is_configured(name: str) -> bool:
 
 
 def show_warnings() -> None:
-    """Print warnings of this package, and progress, in Spark's format: time, level, name.
+    """Print warnings and progress of this package in Spark's format, with time, level and name.
 
-    This is called when a worker or a stream's driver process starts to work. It does nothing if logging is configured.
+    Workers, and Python processes that the jar starts, call this function when they start. It does nothing if logging is
+    configured.
     """
     log = logging.getLogger(PACKAGE)
     if _is_configured(PACKAGE):

@@ -8,9 +8,10 @@ from typing import Any
 
 
 def offset_document(text: str | None) -> Any:
-    """Return the offset in the text, or None if the text is not understood, as from other sources.
+    """Return the offset in a text as a Python object, or None if the text cannot be parsed.
 
-    The text is JSON. But in `lastProgress` and over Spark Connect, PySpark 4.1 shows an object in Python's notation.
+    Texts of other sources may have any form. The text of a Pulsar source is JSON. But in `lastProgress` and over Spark
+    Connect, PySpark 4.1 shows an object in Python's notation.
     """
     try:
         return json.loads(text or "null")

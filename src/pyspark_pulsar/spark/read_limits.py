@@ -1,4 +1,4 @@
-"""Optional parts of a stream reader's interface: limits of a micro-batch, and Trigger.AvailableNow.
+"""Optional parts of a stream reader's interface: limits of a micro-batch, and `Trigger.AvailableNow`.
 
 PySpark has these classes since 4.2. For Spark 4.1, this module defines the same classes. Spark 4.1 itself does not use
 them, but the jar of this package does (`spark.stream_readers`). Only this module depends on the version of PySpark.
@@ -7,7 +7,7 @@ them, but the jar of this package does (`spark.stream_readers`). Only this modul
 from __future__ import annotations
 
 SPARK_ASKS_FOR_LIMITS: bool
-"""True if Spark itself requests limits from a Python source, without the jar of this package: since 4.2."""
+"""True if Spark itself, without the jar of this package, requests limits from a Python source. Spark since 4.2 does."""
 
 __all__ = [
     "SPARK_ASKS_FOR_LIMITS",
@@ -36,7 +36,7 @@ except ImportError:
 
     @dataclass
     class ReadAllAvailable(ReadLimit):  # type: ignore[no-redef]
-        """No limit: all available messages."""
+        """The absence of a limit, so that a micro-batch reads all available messages."""
 
     @dataclass
     class ReadMinRows(ReadLimit):  # type: ignore[no-redef]
@@ -46,18 +46,18 @@ except ImportError:
 
     @dataclass
     class ReadMaxRows(ReadLimit):  # type: ignore[no-redef]
-        """A maximum number of messages."""
+        """A limit on the number of messages."""
 
         max_rows: int
 
     @dataclass
     class ReadMaxBytes(ReadLimit):  # type: ignore[no-redef]
-        """A maximum number of stored bytes."""
+        """A limit on the number of stored bytes."""
 
         max_bytes: int
 
     class SupportsTriggerAvailableNow:  # type: ignore[no-redef]
-        """A reader that is notified when Trigger.AvailableNow begins, and then has a last offset."""
+        """A reader that is notified when `Trigger.AvailableNow` begins, and then has a fixed last offset."""
 
     SPARK_ASKS_FOR_LIMITS = False
 else:

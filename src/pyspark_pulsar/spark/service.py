@@ -6,13 +6,13 @@
     a call              {"id": 1, "call": "status", "log": "WARN,INFO", "arguments": {...}}
     its answer          {"id": 1, "result": ...} or {"id": 1, "error": {"kind": "Failed", "message": ...}}
 
-Settings may contain secrets, so they are in a frame, and not in an argument or environment variable. `log` has the
+Settings may contain secrets, so they are in a frame, and not in an argument or environment variable. `log` contains the
 levels of the session's log (`spark.logging.follow_levels`). A call and its answer may have a body. Answers may be sent
 in any order.
 
-One thread reads, and `threads` of the service answer. While all of them are busy, nothing more is read; the jar
-(`PythonProcess`) sends at most this number of calls at the same time. The process ends when the JVM closes its standard
-input.
+One thread reads calls, and `Service.threads` threads answer calls. While all of these threads are busy, no further call
+is read. The jar (`PythonProcess`) sends at most this number of calls at the same time. The process ends when the JVM
+closes its standard input.
 """
 
 from __future__ import annotations
@@ -33,27 +33,35 @@ from pyspark_pulsar.spark.frames import Frame, HeaderError, Receive, Send, recei
 from pyspark_pulsar.spark.logging import follow_levels, show_warnings
 
 FAILED: Final = "Failed"
-"""The kind of errors for which a service has no other kind."""
+"""The kind of an error for which a service defines no kind."""
 
 _CLOSE_SECONDS: Final = 3.0
 
 _Call = TypeVar("_Call")
 
 Answer = tuple[Any, bytes]
-"""The `result` of the protocol, and the body."""
+"""The `result` of an answer, and its body."""
 
 
 class Service(Protocol):
-    """The functions of one kind of process. The reading thread calls all methods except `answer` and `error`."""
+    """The functions that one kind of process provides.
+
+    The thread that reads calls also calls all methods except `answer` and `error`.
+    """
 
     threads: int
-    """Number of concurrent calls. With 1, the reading thread also answers, in order."""
+    """The number of concurrent calls. With 1, the reading thread itself answers all calls, in order."""
     idle_seconds: float | None
-    """The process ends after this time without a call, and the jar starts another one when needed. None means never.
-    Set a time only for a service with one thread, because calls of other services may still be running."""
+    """The time in seconds without a call after which the process ends; None means never.
+
+    The jar starts a new process for the next call. Set a time only for a service with one thread, because calls of
+    other services may still be running.
+    """
 
     def start(self, settings: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Check the first frame's header, quickly because the JVM waits. Return further values for its answer.
+        """Check the header of the first frame, and return further values for its answer.
+
+        The JVM waits for the answer, so this method must be fast.
 
         If this raises an error, the error is the answer to the first frame.
         """
@@ -65,14 +73,14 @@ class Service(Protocol):
         """Answer a call. Errors are passed to `error`."""
 
     def error(self, call: str, fault: Exception) -> dict[str, str]:
-        """Return the `kind` and the `message` of an error, for the call or, with "", for the settings."""
+        """Return the `kind` and the `message` of an error. `call` is empty if the settings caused the error."""
 
     def close(self) -> None:
         """Close connections. The process ends at most 3 seconds later."""
 
 
 def run(service: Service) -> NoReturn:
-    """Answer the JVM over this process's standard streams until the JVM closes them. Then end the process."""
+    """Answer the JVM over this process's standard streams until the JVM closes the streams, and end the process."""
     answers, calls = _take_standard_streams()
     show_warnings()
     _add_pyspark()
@@ -84,7 +92,7 @@ def run(service: Service) -> NoReturn:
     except Exception:  # noqa: BLE001 -- the process ends immediately, even if a thread waits for a broker
         traceback.print_exc()
         code = 1
-    # Threads may still wait for brokers that do not answer; no caller waits for these threads.
+    # Do not wait for threads, because they may wait for brokers that do not answer.
     os._exit(code)
 
 
@@ -135,9 +143,10 @@ def find_call(calls: Mapping[str, _Call], call: str) -> _Call:
 
 
 def describe_error(fault: Exception, kind: Callable[[PulsarError], str]) -> dict[str, str]:
-    """Return the error of an answer: kind and text of an error of this package, type and text of any other error.
+    """Return the kind and the message of an error, in the form of an answer.
 
-    The traceback of any other error is written to standard error.
+    The message of an error of another package begins with the type of the error. The traceback of such an error is
+    written to standard error.
     """
     if isinstance(fault, PulsarError):
         return {"kind": kind(fault), "message": str(fault)}
@@ -148,8 +157,8 @@ def describe_error(fault: Exception, kind: Callable[[PulsarError], str]) -> dict
 def _take_standard_streams() -> tuple[int, int]:
     """Return file descriptors for answers and for calls, which no other code uses.
 
-    From now on, standard output is standard error, and standard input is empty. Ctrl-C at a terminal is meant for
-    Spark's shell, which continues, so this process ignores the signal.
+    Afterwards, standard output is redirected to standard error, and standard input is empty. Ctrl-C at a terminal is
+    meant for Spark's shell, which continues, so this process ignores the signal.
     """
     answers, calls = os.dup(sys.stdout.fileno()), os.dup(sys.stdin.fileno())
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
@@ -190,7 +199,7 @@ def _answer(service: Service, frame: Frame, send: Send) -> None:
     try:
         send({"id": number, "result": result}, answer)
     except (ProtocolError, TypeError, ValueError) as fault:
-        # The answer cannot be sent, and no part of it was sent.
+        # The answer cannot be sent, and no part of the answer was sent, so send an error.
         send({"id": number, "error": _error(service, call, fault)}, b"")
 
 

@@ -4,9 +4,9 @@ Spark starts the Python of executors as `PYSPARK_PYTHON`, `spark.pyspark.python`
 not be the driver's interpreter. An object of this package is sent as the pickled bytes of its state, with a function
 that is pickled *by value*. So a worker without the package fails with a clear message instead of ModuleNotFoundError.
 
-After every task, a worker of PySpark collects the garbage of the whole process (`gc.collect()`). This visits every
-object of every imported module: 40 ms with PySpark and this package, while reading a small topic needs 6 ms. So the
-first task excludes imported objects from garbage collection.
+After every task, a worker of PySpark collects the garbage of the whole process (`gc.collect()`). The collection visits
+every object of every imported module. It takes 40 ms with PySpark and this package, while reading a small topic takes 6
+ms. So the first task excludes imported objects from garbage collection.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _frozen = False
 
 
 def restorer() -> Callable[[bytes, str], Any]:
-    """Return a function that restores an object. It belongs to no module, so cloudpickle sends it by value."""
+    """Return a function that restores an object. It belongs to no module, so that cloudpickle sends it by value."""
 
     def restore(state: bytes, driver_executable: str) -> Any:
         import os
@@ -39,7 +39,8 @@ def restorer() -> Callable[[bytes, str], Any]:
         try:
             import pyspark_pulsar  # noqa: F401
         except ImportError as fault:
-            # The module `tracebacks`, which is missing here, does the same: the frames of this error are not useful.
+            # Hide the frames of this error, because they are not useful. The module `tracebacks` does the same, but is
+            # missing here.
             os.environ["SPARK_HIDE_TRACEBACK"] = "1"
             raise RuntimeError(
                 f"Python workers run {sys.executable} (Python {sys.version.split()[0]}), where the package "
@@ -89,7 +90,7 @@ class Shipped:
 
 
 def runs_in(program: str) -> bool:
-    """Return whether a caller is the module `program`, with which Spark has started this process."""
+    """Return whether the call stack contains the module `program`, with which Spark has started this process."""
     frame = currentframe()
     while frame is not None:
         spec = frame.f_globals.get("__spec__")
@@ -100,14 +101,14 @@ def runs_in(program: str) -> bool:
 
 
 def check_workers(spark: SparkSession) -> None:
-    """Run one small job, to check that its worker has this package in the same version. Driver only.
+    """Check that a worker has this package in the driver's version, by one small job. Driver only.
 
     Args:
         spark: The session.
 
     Raises:
-        InterpreterError: The worker has no or another version. The message names its interpreter and the setting to
-            change.
+        InterpreterError: The worker lacks this package, or has another version of it. The message names its interpreter
+            and the setting to change.
 
     """
     (report,) = probe_workers(spark, 1)

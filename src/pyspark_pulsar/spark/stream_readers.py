@@ -14,7 +14,8 @@
 Offsets are JSON. The body of `open_stream` is the data source in Spark's pickled form. Its argument `columns` is the
 schema of the stream, in Spark's JSON form. A reader stops after its first error.
 
-Spark has a program for the same purpose, but in 4.1 this program supports neither limits nor the query's position.
+Spark has a program for the same purpose. In Spark 4.1, Spark's program supports neither limits nor the query's
+position.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ from pyspark_pulsar.spark.frames import packed
 from pyspark_pulsar.spark.read_limits import ReadAllAvailable
 
 ALL: Final = "all"
-"""The limit of an unlimited read."""
+"""The value of a limit for a read without a limit."""
 
 _NUMBER_BITS: Final = 48
 
@@ -41,7 +42,7 @@ class StreamReaders:
     """Stream readers by number. Safe to use from several threads; calls of one reader run one after another."""
 
     def __init__(self) -> None:
-        # After a restart, a process must not use a number of the earlier process for another reader.
+        # Numbers begin at a random value, because a restarted process must not reuse a number of the earlier process.
         self._numbers = itertools.count(secrets.randbits(_NUMBER_BITS))
         self._readers: dict[int, tuple[Any, threading.Lock]] = {}
 
@@ -71,7 +72,7 @@ class StreamReaders:
                 raise
 
     def close(self, number: int) -> None:
-        """Stop a reader, after the call that may be running. Do nothing if the reader has stopped."""
+        """Wait for a running call of a reader, and stop the reader. Do nothing if the reader has stopped already."""
         reader, lock = self._readers.get(number, (None, threading.Lock()))
         with lock:
             if self._readers.pop(number, None) is not None:
@@ -107,7 +108,7 @@ def _partitions(reader: Any, start: str, end: str) -> bytes:
 
 
 def _pickle(split: Any) -> bytes:
-    """Pickle a split as Spark does for workers: with functions of this package by value (`spark.shipped_objects`)."""
+    """Pickle a split in Spark's way for workers, with functions of this package by value (`spark.shipped_objects`)."""
     from pyspark import cloudpickle
 
     pickled: bytes = cloudpickle.dumps(split)  # type: ignore[no-untyped-call]
@@ -128,7 +129,7 @@ CALLS: Final[Mapping[str, Callable[..., bytes]]] = {
     "partitions": _partitions,
     "commit": _commit,
 }
-"""The calls of an open reader. Each returns the body of its answer."""
+"""The functions for the calls of an open reader. Each function returns the body of the answer."""
 
 
 def _json(offset: Any) -> bytes:

@@ -30,7 +30,7 @@ def present_partition() -> int:
 
 
 def present_epoch() -> tuple[str, str, int]:
-    """Return the ids of the query and its run, and the epoch.
+    """Return the id of the query, the id of its run, and the epoch.
 
     Raises:
         CommitError: This is not a task of a streaming query.
@@ -50,7 +50,7 @@ def present_epoch() -> tuple[str, str, int]:
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """An attempt of a task, as audits distinguish attempts."""
+    """An attempt of a task, with the ids by which audits distinguish attempts."""
 
     run: str = ""
     """An id that all tasks of one plan of a query share."""
@@ -66,7 +66,10 @@ def new_run() -> str:
 
 
 def present_attempt(run: str) -> Attempt:
-    """Return the attempt that runs in this process, or the first one outside of Spark's tasks. Executor only."""
+    """Return the attempt that runs in this process. Executor only.
+
+    Outside of Spark's tasks, the attempt has number 0.
+    """
     task = TaskContext.get()
     return Attempt(run) if task is None else Attempt(run, task.attemptNumber(), task.taskAttemptId())
 

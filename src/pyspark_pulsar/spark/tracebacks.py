@@ -1,10 +1,10 @@
 """Display of this package's errors without the frames of their traceback.
 
-Spark's Python programs write an exception with its traceback, which the JVM then displays. Before the message there
-are some 30 lines of frames of PySpark and this package. The programs omit the frames if the variable
-SPARK_HIDE_TRACEBACK is set when they write. So this module sets the variable when an error reaches Spark's call. The
-program, which is a task's worker or a step on the driver, ends with the exception. All other exceptions keep their
-frames, because they are faults of this package.
+Spark's Python programs write an exception with its traceback, which the JVM then displays. About 30 lines with frames
+of PySpark and this package are before the message. The programs omit the frames if the variable SPARK_HIDE_TRACEBACK is
+set when they write. So this module sets the variable when an error leaves a method that Spark has called. The program
+(a task's worker, or a step on the driver) ends after this exception. All other exceptions keep their frames, because
+they are faults of this package.
 
 A process with `KEEPS_TRACEBACKS` in its environment keeps all frames. For tasks, set the variable as
 `spark.executorEnv.PYSPARK_PULSAR_TRACEBACK`.
@@ -23,7 +23,7 @@ from pyspark_pulsar.errors import PulsarError
 from pyspark_pulsar.spark.shipped_objects import runs_in
 
 KEEPS_TRACEBACKS: Final = "PYSPARK_PULSAR_TRACEBACK"
-"""The environment variable; any text except an empty one enables it."""
+"""The environment variable that keeps all frames. Any text except an empty text enables it."""
 
 HIDES_TRACEBACKS: Final = "SPARK_HIDE_TRACEBACK"
 """PySpark's own variable, which `pyspark.util.handle_worker_exception` reads."""

@@ -1,6 +1,6 @@
-"""Reports about Spark's Python workers: their versions, and which servers they reach.
+"""Reports about Spark's Python workers, with their versions and the servers that they reach.
 
-A job collects the reports. Its tasks need only Python, so they run in workers that lack everything else.
+A job collects the reports. Its tasks need only Python, so the tasks also run in workers that lack this package.
 """
 
 from __future__ import annotations
@@ -36,18 +36,20 @@ class WorkerReport:
     package: str
     """The version of this package, or empty if the package is missing."""
     kernel: str
-    """Why the kernel cannot be loaded, or empty if it can or the package is missing."""
+    """The error of loading the kernel; empty if the kernel was loaded, or if the package is missing."""
     time: float
-    """Unix seconds of the executor's clock."""
+    """The time of the executor's clock, in Unix seconds."""
     reached: Mapping[str, str]
-    """By `host:port`, why connecting to the address fails, or empty if it succeeds."""
+    """The error of the connection to each address, by `host:port`; empty if the connection succeeded."""
     expected: Interpreter
 
 
 def probe_workers(
     spark: SparkSession, tasks: int, addresses: Sequence[tuple[str, int]] = ()
 ) -> list[WorkerReport]:
-    """Run tasks that each connect once to all addresses. Driver only. Raise Spark's error if workers do not start.
+    """Run tasks that each connect once to all addresses, and return their reports. Driver only.
+
+    If workers do not start, this function raises Spark's error.
 
     Args:
         spark: The session.
@@ -93,7 +95,7 @@ def probe_workers(
         return json.dumps({**own, "package": package, "kernel": kernel, "time": clock, "reached": reached})
 
     probe.__module__ = "__main__"
-    # Use neither Arrow nor pandas: for a bare worker, the first message must be that this package is missing.
+    # Use neither Arrow nor pandas, because a worker without both must still report that this package is missing.
     report = udf(probe, "string", useArrow=False)
     rows = spark.range(0, tasks, 1, tasks).select(report("id").alias("report")).collect()
     driver = Interpreter(platform.python_version(), version("pyspark-pulsar"))

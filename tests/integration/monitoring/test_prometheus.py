@@ -34,7 +34,7 @@ from pyspark_pulsar.tools.standalone import LocalPulsar
 HERE = Path(__file__).parent
 SHIPPED = Path(str(files("pyspark_pulsar.tools.monitoring"))) / "shipped"
 NO_LEDGER = bytes([0x7F]) + b"\xff" * 7
-"""The ledger that a driver asks bookies for, to see whether they answer."""
+"""The id of the ledger that a driver requests from bookies, to check whether the bookies answer."""
 
 PROGRAM = """
 import sys

@@ -16,7 +16,7 @@ from integration.package.machine import Machine
 from pyspark_pulsar.tools.standalone import LocalPulsar
 
 TOOLS = ROOT / ".venv" / "wheels" / "bin" / "python"
-"""What builds and checks wheels; `make test` puts it there."""
+"""The interpreter that builds and checks wheels. `make test` creates it."""
 
 
 # Spark plans a query in Python processes of the same PYSPARK_PYTHON (pyspark.sql.worker.*). Only the

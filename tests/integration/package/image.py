@@ -63,7 +63,8 @@ class Image:
             key, _, text = value.partition("=")
             self.variables[key] = self.inside(string.Template(text).substitute(PATH=os.environ["PATH"]))
         elif name == "COPY":
-            self._copy(*value.split(), wheel)
+            source, target = value.split()
+            self._copy(source, target, wheel)
         elif name == "RUN" and not value.startswith(_OF_SYSTEM):
             self._run(value)
         elif name == "WORKDIR":

@@ -27,7 +27,7 @@ PROGRAM = ROOT / "tests" / "programs" / "recipe.py"
 SPARK = Path(pyspark.__file__).parent
 
 TASKS = "pyspark.daemon pyspark.worker"
-"""What executors' interpreters are run with."""
+"""The modules that the interpreters of executors run."""
 
 _PAGES = (ROOT / "docs" / "deployment.md", ROOT / "docs" / "kubernetes.md")
 _BLOCK = re.compile(

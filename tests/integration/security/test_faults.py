@@ -28,7 +28,7 @@ from pyspark_pulsar.options import ConnectionOptions, parse_options
 _SOON_SECONDS = 20.0
 
 Fault = tuple[dict[str, str], str, str, str]
-"""Options that are wrong; the kind of error; what it says; a secret that it must not show."""
+"""Wrong options, the kind of the error, its text, and a secret that the error must not show."""
 
 
 def _faults(secured: SecuredPulsar, folder: Path) -> dict[str, Fault]:

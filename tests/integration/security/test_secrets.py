@@ -67,7 +67,7 @@ class Planted:
             {"pulsar.client.tlsKeyFilePath": _PEM.format(self._word("emmer"))},
             {"bookkeeperTLSKeyFilePath": _PEM.format(self._word("einkorn"))},
         ]
-        """Which Spark does not know for secrets; a session that `configure` has made does."""
+        """Options that only a session from `configure` treats as secrets, because Spark itself does not."""
         for side in ("consumer", "reader"):
             inline = _PEM.format(self._word(f"corn of a {side}"))
             self.refused += [

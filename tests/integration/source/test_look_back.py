@@ -41,7 +41,7 @@ class Spread:
     last: Position
     end: Position
     looking_back: str
-    """How an error begins that ends looking back for it."""
+    """The first words of the error with which a search for earlier entries fails."""
 
 
 def spread(server: LocalPulsar, topic: str, admin: Admin) -> Spread:

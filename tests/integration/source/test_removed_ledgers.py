@@ -29,7 +29,7 @@ from pyspark_pulsar.spark.read_limits import ReadAllAvailable, ReadMaxRows
 from pyspark_pulsar.tools.standalone import LocalPulsar
 
 ENTRIES = 10
-"""Of a ledger."""
+"""The number of entries in each ledger."""
 
 
 @pytest.fixture(scope="module")

@@ -24,7 +24,9 @@ from pyspark_pulsar.tools.standalone import LocalPulsar
 
 ROWS = 1_500_000
 FACTOR = 4.0
-"""CPU of Spark's JVM differs so much with what its compiler has seen, and with what else a machine does."""
+"""Allowed factor between measured and predicted CPU time.
+
+The CPU time of Spark's JVM depends on what its compiler has seen before, and on the machine's other work."""
 
 
 @pytest.fixture(scope="module")

@@ -120,7 +120,7 @@ class Outage:
     folder: Path
     read: dict[str, list[int]]
     rows: dict[str, list[Any]]
-    """As they are in east."""
+    """The rows of each topic as they were read from cluster east."""
 
     def topic(self, name: str) -> str:
         return f"persistent://{self.pair.namespace}/{name}"

@@ -36,7 +36,7 @@ from pyspark_pulsar.tools.standalone import LocalPulsar
 from pyspark_pulsar.tools.standalone.settings import choose_port
 
 ENTRIES = 20
-"""Of a ledger."""
+"""The number of entries of a ledger."""
 ICEBERG = "iceberg"
 DELTA = "delta"
 both_formats = pytest.mark.parametrize("catalog", [ICEBERG, DELTA], indirect=True)

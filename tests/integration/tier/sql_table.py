@@ -39,7 +39,7 @@ class SqlTable:
     spark: SparkSession
     tier: Tier
     namespace: str
-    """With the catalog before it."""
+    """The name of the namespace, with the name of the catalog as a prefix."""
     topic: str
 
     @property

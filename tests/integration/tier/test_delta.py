@@ -72,7 +72,7 @@ ORDER = {
     ],
 }  # fmt: skip
 SEEN_BY_ALL = "item,amount,price,day,moment,local,ratio,point,__partition,__messageId,__publishTime"
-"""Of these all engines have the same values in Python; others have maps as they like, and no times of day."""
+"""The columns for which all engines return the same Python values. Engines differ for maps and for times of day."""
 
 
 def order(number: int) -> dict[str, Any]:
@@ -154,7 +154,8 @@ def test_a_table_in_an_object_store_is_tiered_and_read(tier: Tier, endpoint: str
     assert tier.run().rows > 0
     assert "columns" in tier.places()
     assert same().num_rows == 600
-    place = tier.table._state.location
+    table: Any = tier.table
+    place = table._state.location
     assert not {file.url for file in tier.table.files()} - tier.table.known_urls()
     storage = {name: value for name, value in place.options.items() if name.startswith("aws_")}
     seen = pl.scan_delta(place.url, storage_options=storage).select("item", "amount").collect()

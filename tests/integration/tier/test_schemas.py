@@ -93,7 +93,7 @@ FIRST = document(field("id", "int"), field("old", "string", default="none"), inn
 FIRST_WIDE = document(
     field("id", "long"), field("old", "string", default="none"), inner(A), items(field("x", "long"))
 )
-"""For Delta tables, whose columns keep their types."""
+"""The first version for Delta tables, in which the types of columns cannot change."""
 VERSIONS = [
     FIRST,
     document(

@@ -247,7 +247,7 @@ def test_tables_changed_by_other_engines_are_read_correctly(sql: SqlTable) -> No
     # pyiceberg does not record which ledgers are in its files.
     assert not scans(sql.frame())
     # The scan omits the deleted rows, and so does the data source.
-    table.delete(EqualTo("id", 7))
+    table.delete(EqualTo("id", 7))  # type: ignore[call-arg]
     assert sql.frame().count() == 299
     assert cells(sql.frame().select("id")) == cells(_read_by_data_source(sql).select("id"))
     # The other engine adds rows without a message, which the data source leaves out.

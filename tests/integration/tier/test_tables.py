@@ -107,7 +107,7 @@ def test_files_rewritten_by_another_engine_are_read(tier: Tier, same: Same) -> N
 def test_rows_deleted_by_another_engine_stay_deleted(tier: Tier) -> None:
     fill(tier, 2)
     table = catalog_of(tier).load_table(tier.table.name)
-    table.delete(EqualTo("__key", b"k3"))
+    table.delete(EqualTo("__key", b"k3"))  # type: ignore[call-arg]
     keys = tier.rows(columns="__key")["__key"].to_pylist()
     assert 0 < len(keys) < 2 * ENTRIES
     assert b"k3" not in keys
@@ -149,7 +149,7 @@ def test_a_table_keeps_the_users_partitioning_and_sort_order(tier: Tier, same: S
     assert len(tier.table.files()) >= 7
     table = catalog_of(tier).load_table(tier.table.name)
     assert [field.name for field in table.spec().fields] == ["publishTime_day", "key"]
-    assert len(list(table.scan(row_filter=EqualTo("__key", b"k3")).plan_files())) == 1
+    assert len(list(table.scan(row_filter=EqualTo("__key", b"k3")).plan_files())) == 1  # type: ignore[call-arg]
     assert same().num_rows == 20 * ENTRIES
     same(columns="value")
 

@@ -23,7 +23,7 @@ from pyspark_pulsar.write.target import settle_topic
 from pyspark_pulsar.write.task import write_rows
 
 ROWS = 500_000
-"""Of each format."""
+"""The number of rows of each format."""
 SEPARATED = ("named_struct('k', id) AS key", "named_struct('v', concat('v', id), 'n', array(id)) AS value")
 
 

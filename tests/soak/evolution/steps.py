@@ -22,11 +22,11 @@ class Version:
     """A version of the topic's schema."""
 
     document: str
-    """The schema as the registry takes it."""
+    """The schema in the form that the registry accepts."""
     text: str
-    """The schema as a person reads it."""
+    """The schema in a form for people."""
     changes: tuple[str, ...]
-    """What differs from the version before, in words."""
+    """The differences from the previous version, in words."""
 
 
 @dataclass(frozen=True)
@@ -51,9 +51,12 @@ class Send:
     version: int
     messages: tuple[Message, ...]
     is_batch: bool
-    """One entry holds all messages."""
+    """True if one entry contains all messages."""
     names_version: bool = True
-    """The entries name the version that they were written with. Other entries are read by the topic's latest schema."""
+    """True if the entries contain the schema version with which they were written.
+
+    Entries without a version are read with the topic's latest schema.
+    """
 
 
 @dataclass(frozen=True)
@@ -77,9 +80,9 @@ class Read:
 
     mode: str = PERMISSIVE
     share: float = 1.0
-    """The probability of each value column to be read."""
+    """The probability that a value column is read."""
     version: int | None = None
-    """The registered version by whose columns the topic is read; None for the latest."""
+    """The registered version with whose columns the topic is read; None if the latest version is used."""
     is_stream: bool = False
 
 

@@ -193,8 +193,9 @@ def test_read_compacted_is_true_or_false() -> None:
     ],
 )
 def test_one_topic(text: str, name: str) -> None:
-    for scope in (ReadOptions, WriteOptions):
-        assert parse_options(scope, {**SERVICE, "topic": text}).topic == name
+    options = {**SERVICE, "topic": text}
+    assert parse_options(ReadOptions, options).topic == name
+    assert parse_options(WriteOptions, options).topic == name
 
 
 @pytest.mark.parametrize(

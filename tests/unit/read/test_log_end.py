@@ -30,9 +30,9 @@ class Broker:
         self.ranges = 0
         self.end = Position(5, 10)
         self.tells: Position | None = None
-        """As the end; None: the end that there is."""
+        """The end that the broker reports; None if the broker reports the actual end."""
         self.fresh: Position | None = None
-        """Where a new cursor comes to stand; None: where it is put."""
+        """The position to which the broker moves a new cursor; None if the cursor keeps the requested position."""
         self.cursors: dict[int, Position] = {}
         self.consumers: dict[int, Listener] = {}
         self.refuses: Exception | None = None

@@ -19,7 +19,7 @@ from pyspark_pulsar.errors import LedgerUnavailable
 from pyspark_pulsar.model.position import Position
 from pyspark_pulsar.model.topic import TopicPartition
 from pyspark_pulsar.options import ReadOptions
-from pyspark_pulsar.read.location import Location, PartitionAccess
+from pyspark_pulsar.read.location import EntryLocation, PartitionAccess
 from pyspark_pulsar.read.planning.ledgers.topic_ledgers import TopicLedgers
 from pyspark_pulsar.read.planning.placement.ledger_placement import find_placement
 from pyspark_pulsar.read.planning.placement.on_bookies import kept_by_bookies
@@ -63,7 +63,7 @@ def sent_bytes(bookie: socket.socket) -> list[bytes]:
     return found
 
 
-def read(options: ReadOptions, location: Location) -> None:
+def read(options: ReadOptions, location: EntryLocation) -> None:
     client: Any = None
     for _ in location.open(PartitionAccess(options, A, client), Position(7, 0), Position(7, 10)):
         pass

@@ -13,7 +13,7 @@ use crate::decode::list_column::{Items, ListColumn};
 
 /// A column under construction, of the type that [`AvroType::physical`] returns.
 pub enum AvroColumn {
-    /// `null`, as the number of rows
+    /// `null`; only the number of rows is stored
     Null(usize),
     /// `boolean`
     Boolean(BooleanValues),
@@ -35,7 +35,7 @@ pub enum AvroColumn {
     Decimal(NumberBuffer<Decimal128Type>, DataType),
     /// `array`
     List(ListColumn<AvroColumn>),
-    /// `map`, as its values and keys
+    /// `map`: the values, and then the keys
     Map(ListColumn<AvroColumn>, BytesBuffer),
     /// `record`, or the members of a union of several non-null types
     Struct(StructColumn),
@@ -46,7 +46,7 @@ pub struct StructColumn {
     fields: Fields,
     len: usize,
     nulls: NullRows,
-    /// Column of each field, all of the same length.
+    /// Columns of the fields; all of these columns have the same length.
     pub children: Vec<AvroColumn>,
 }
 
@@ -90,7 +90,7 @@ impl AvroColumn {
         }
     }
 
-    /// Adds a null; all columns below also get a null.
+    /// Adds a null; all child columns also get a null.
     pub fn append_null(&mut self) {
         match self {
             Self::Null(rows) => *rows += 1,
@@ -162,7 +162,7 @@ impl StructColumn {
         Self { fields, len: 0, nulls: NullRows::default(), children }
     }
 
-    /// Ends a row after every child received its value; the row is null unless `valid` is set.
+    /// Ends a row in which every child already has a value; the row is null unless `valid` is set.
     pub fn close(&mut self, valid: bool) {
         if !valid {
             self.nulls.push(self.len);
@@ -170,7 +170,7 @@ impl StructColumn {
         self.len += 1;
     }
 
-    /// Returns the rows, and starts a new column.
+    /// Returns the rows as an Arrow array, and empties the column.
     pub fn finish(&mut self) -> Result<StructArray, ArrowError> {
         let len = std::mem::take(&mut self.len);
         let nulls = self.nulls.finish(len);

@@ -1,8 +1,8 @@
 //! The check whether the columns of an Avro message determine its values.
 //!
-//! The caller compares the writer's and the reader's schema, so this check examines only the bytes. Two kinds of values
-//! are not determined by their columns. One is a map with a repeated key. The other is a decimal with more bytes than
-//! it needs, because another schema may read the decimal as bytes.
+//! The caller compares the writer's and the reader's schema, so this check examines only the bytes. The
+//! columns do not determine two kinds of values. One is a map with a repeated key. The other is a decimal
+//! that is stored with redundant leading bytes, because another schema may read the decimal as bytes.
 
 use std::collections::HashSet;
 
@@ -19,7 +19,7 @@ pub struct AvroCompleteness {
 }
 
 impl AvroCompleteness {
-    /// Creates the check; returns an error of the kind "schema" if the definition is not valid.
+    /// Creates the check; returns an error of the kind `schema` if the definition is not valid.
     pub fn new(definition: &str) -> Result<Self> {
         let kind = AvroType::parse(definition)?;
         Ok(Self { kind: may_be_incomplete(&kind).then_some(kind) })
@@ -27,7 +27,7 @@ impl AvroCompleteness {
 
     /// Returns whether the columns determine a payload.
     ///
-    /// The result is false for an empty payload, because a null value may have the same columns.
+    /// The result is false for an empty payload, because the columns of a null value may be the same.
     pub fn is_complete(&self, payload: &[u8]) -> bool {
         let is_complete = |kind| is_value_complete(kind, &mut AvroCursor::new(payload)).unwrap_or(false);
         !payload.is_empty() && self.kind.as_ref().is_none_or(is_complete)
@@ -62,7 +62,7 @@ fn is_value_complete(kind: &AvroType, cursor: &mut AvroCursor<'_>) -> AvroResult
             Ok(cursor.long()? == i64::from(*null_branch) || is_value_complete(inner, cursor)?)
         }
         AvroType::Union(branches) => is_value_complete(cursor.branch(branches)?, cursor),
-        // An array of items without bytes could claim any length.
+        // If the items of an array have no bytes, the payload could state any number of items.
         AvroType::Array(item) if item.may_be_empty() => Ok(false),
         AvroType::Array(item) => are_items_complete(cursor, |cursor| is_value_complete(item, cursor)),
         AvroType::Map(value) => {

@@ -2,26 +2,26 @@
 
 use crate::avro_schema::{AvroType, Recursive};
 
-/// Depth limit for skipped values; the limit for JSON is equal.
+/// Maximum nesting depth of skipped values, as in the JSON decoder.
 const MAX_DEPTH: usize = 1000;
 
 /// A difference between a value and its schema.
 #[derive(Debug)]
 pub struct AvroFault {
-    /// Path of the value: field names, outermost first.
+    /// Path of the value: the names of its fields, from the outermost to the innermost.
     pub path: String,
-    /// Text "expected ..., got ...".
+    /// Error text of the form `expected ..., got ...`.
     pub why: String,
 }
 
 impl AvroFault {
-    /// Removes the path, which can be as long as the message below a record that contains itself.
+    /// Removes the path. For a record that contains itself, the path can be as long as the message.
     pub fn without_path(mut self: Box<Self>) -> Box<Self> {
         self.path.clear();
         self
     }
 
-    /// Adds the field, item or key `step` before the path.
+    /// Prepends the field, item or key `step` to the path.
     pub fn below(mut self: Box<Self>, step: &str) -> Box<Self> {
         let dot = if self.path.is_empty() || self.path.starts_with(['[', '{']) { "" } else { "." };
         self.path = format!("{step}{dot}{}", self.path);
@@ -40,9 +40,9 @@ pub fn fault<T>(why: impl Into<String>) -> AvroResult<T> {
 /// A cursor over the bytes of one message.
 pub struct AvroCursor<'a> {
     rest: &'a [u8],
-    /// Records of the writer that contain themselves.
+    /// Records of the writer's schema that contain themselves.
     recursive: Option<&'a Recursive>,
-    /// Number of values around the skipped value.
+    /// Number of values that enclose the skipped value.
     depth: usize,
 }
 
@@ -103,7 +103,7 @@ impl<'a> AvroCursor<'a> {
     /// Reads a zigzag number of at most ten bytes.
     #[inline]
     pub fn long(&mut self) -> AvroResult<i64> {
-        // Most lengths and branches have one byte.
+        // Most lengths and branch indexes are one byte long.
         if let Some((byte @ 0..0x80, rest)) = self.rest.split_first() {
             self.rest = rest;
             return Ok(i64::from(byte >> 1) ^ -i64::from(byte & 1));
@@ -154,7 +154,7 @@ impl<'a> AvroCursor<'a> {
         }
     }
 
-    /// Reads an index, and returns its branch or symbol.
+    /// Reads an index, and returns the branch or symbol at this index.
     pub fn branch<'b, T>(&mut self, branches: &'b [T]) -> AvroResult<&'b T> {
         let index = self.long()?;
         let branch = usize::try_from(index).ok().and_then(|i| branches.get(i));
@@ -163,7 +163,7 @@ impl<'a> AvroCursor<'a> {
 
     /// Reads the header of the next block of an array or map: the number of items, and the size in bytes if present.
     ///
-    /// A block with 0 items is the end.
+    /// A block with 0 items ends the array or map.
     pub fn block(&mut self) -> AvroResult<(u64, Option<i64>)> {
         let count = self.long()?;
         let size = if count < 0 { Some(self.long()?) } else { None };

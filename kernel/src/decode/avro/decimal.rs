@@ -3,7 +3,7 @@
 use super::cursor::{AvroCursor, AvroResult, fault};
 use super::plan::{DecimalPlan, DecimalTextPlan};
 
-/// Base of the limbs that a number is converted to text with: 10 to the power of [`LIMB_DIGITS`].
+/// Base of the limbs for the conversion of a number to text: 10 to the power of [`LIMB_DIGITS`].
 const LIMB: u64 = 1_000_000_000;
 const LIMB_DIGITS: usize = 9;
 
@@ -55,8 +55,8 @@ pub fn decimal_text(plan: &DecimalTextPlan, cursor: &mut AvroCursor<'_>) -> Avro
 
 /// Returns the decimal digits of a number's absolute value, without leading zeros.
 ///
-/// `bytes` are the number in two's complement, without leading bytes that only repeat the sign. The text of zero is
-/// "0".
+/// `bytes` are the number in two's complement, without leading bytes that only repeat the sign. The text of
+/// zero is `0`.
 fn magnitude_digits(bytes: &[u8], negative: bool) -> String {
     // The lowest limb is first. The absolute value of a negative number is its inverted bits plus one.
     let mut limbs = vec![0u64];

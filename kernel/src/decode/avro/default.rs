@@ -1,4 +1,5 @@
-//! The encoder of a reader's field defaults as Avro bytes, so that defaults are read like other values.
+//! The encoder that writes the defaults of a reader's fields as Avro bytes, so that defaults are decoded like
+//! other values.
 //!
 //! The source is the table "field default values" of
 //! <https://avro.apache.org/docs/1.12.0/specification/#complex-types>.
@@ -8,9 +9,9 @@ use serde_json::Value;
 use crate::avro_schema::{AvroType, DecimalType, RecordType};
 use crate::wire::put_varint;
 
-/// Appends `value` to `out` as a value of `kind`.
+/// Appends the Avro encoding of `value`, which must be a value of the type `kind`, to `out`.
 ///
-/// The error is a text "expected ..., got ...". After an error, `out` is unusable.
+/// The error is a text of the form `expected ..., got ...`. After an error, `out` is unusable.
 pub fn encode_default(kind: &AvroType, value: &Value, out: &mut Vec<u8>) -> Result<(), String> {
     let mismatch = || format!("expected a default of the type {}, got {value}", kind.branch_name());
     match (kind, value) {
@@ -79,7 +80,7 @@ pub fn encode_default(kind: &AvroType, value: &Value, out: &mut Vec<u8>) -> Resu
     Ok(())
 }
 
-/// Encodes a record; fields that `value` omits have their own default.
+/// Encodes a record; a field that `value` omits gets the default of the field.
 fn encode_record(record: &RecordType, value: &Value, out: &mut Vec<u8>) -> Result<(), String> {
     for field in &record.fields {
         let own = value.get(&field.name).or(field.default.as_ref());
@@ -92,7 +93,7 @@ fn encode_record(record: &RecordType, value: &Value, out: &mut Vec<u8>) -> Resul
 
 /// Encodes a value of a union as the first branch that the value fits.
 ///
-/// This is the rule of Avro 1.12; before, the value had to fit the first branch.
+/// This is the rule since Avro 1.12; earlier versions required that the value fits the first branch.
 fn encode_branch(branches: &[&AvroType], value: &Value, out: &mut Vec<u8>) -> Option<()> {
     branches.iter().enumerate().find_map(|(index, branch)| {
         let mut bytes = Vec::new();
@@ -115,7 +116,7 @@ fn float(value: &Value) -> Option<f64> {
     }
 }
 
-/// Returns the bytes of a text in which Avro's JSON writes each byte as one character.
+/// Returns the bytes of a text in which each character represents one byte, as in Avro's JSON.
 pub fn code_points(text: &str) -> Option<Vec<u8>> {
     text.chars().map(|c| u8::try_from(u32::from(c)).ok()).collect()
 }

@@ -1,4 +1,5 @@
-//! The decoder from Avro payloads to columns, which resolves each payload from its schema version.
+//! The decoder that converts Avro payloads to columns, and resolves the schema version of each payload to the
+//! reader's schema.
 
 mod columns;
 pub mod completeness;
@@ -25,21 +26,21 @@ use resolve::record_plan;
 
 /// The value columns of Avro messages under construction.
 pub struct AvroValues {
-    /// The reader's record with only the fields that are columns, in the order of the columns.
+    /// The reader's record, reduced to the fields that are columns, in the order of the columns.
     reader: RecordType,
     /// The same record without aliases, for messages whose schema equals the reader's schema.
     unaliased: RecordType,
-    /// The whole schema of the reader, without aliases.
+    /// The reader's complete schema, without aliases.
     whole: AvroType,
     /// Output fields, and the Arrow type of each field in the topic's schema.
     columns: Vec<(FieldRef, DataType)>,
     values: AvroColumn,
     versions: Vec<WriterVersion>,
-    /// Index of the last message's version.
+    /// Index in `versions` of the schema version of the last message.
     last: usize,
 }
 
-/// The plan for messages of one version.
+/// A schema version and the plan to read its messages.
 struct WriterVersion {
     version: Vec<u8>,
     plan: AvroPlan,
@@ -47,7 +48,7 @@ struct WriterVersion {
 }
 
 impl AvroValues {
-    /// Creates the columns `output`, whose fields must all be in `value_schema` and in the reader's schema.
+    /// Creates the columns `output`; `value_schema` and the reader's schema must contain all of these fields.
     pub fn new(output: Vec<FieldRef>, value_schema: &Schema, reader: &str) -> Result<Self> {
         let (all, _) = record_of(reader)?;
         let whole = AvroType::parse_unaliased(reader)?;
@@ -74,7 +75,7 @@ impl AvroValues {
         Ok(Self { reader, unaliased, whole, columns, values, versions: Vec::new(), last: 0 })
     }
 
-    /// Adds a schema version; does nothing if the version is known.
+    /// Adds a schema version, unless the version was added before.
     pub fn add_version(&mut self, version: &[u8], avro_schema: &str) -> Result<()> {
         if self.knows(version) {
             return Ok(());
@@ -95,12 +96,13 @@ impl AvroValues {
         Ok(())
     }
 
-    /// Returns whether `add_version` was called with the version.
+    /// Returns whether `add_version` was already called for this version.
     pub fn knows(&self, version: &[u8]) -> bool {
         self.versions.iter().any(|known| known.version == version)
     }
 
-    /// Adds a message; `None` is a null value. After an error, the columns are unusable.
+    /// Appends the value of a message; a payload of `None` is a null value. After an error, the columns are
+    /// unusable.
     pub fn append(&mut self, payload: Option<&[u8]>, version: &[u8]) -> Result<()> {
         let Some(payload) = payload else {
             self.values.append_null();
@@ -131,7 +133,7 @@ impl AvroValues {
         }
     }
 
-    /// Returns the columns, and starts new columns.
+    /// Returns the columns as Arrow arrays, and empties them for the next batch.
     pub fn finish(&mut self) -> Result<Vec<ArrayRef>> {
         let AvroColumn::Struct(values) = &mut self.values else { return Ok(Vec::new()) };
         let rows = values.finish().map_err(|e| KernelError::payload(e.to_string()))?;
@@ -145,7 +147,7 @@ impl AvroValues {
     }
 }
 
-/// Returns the record with only the fields that are columns, in the order of the columns.
+/// Returns the record, reduced to the fields that are columns, in the order of the columns.
 fn with_columns(record: &RecordType, columns: &[(FieldRef, DataType)]) -> RecordType {
     let field = |(column, _): &(FieldRef, DataType)| record.fields.iter().find(|f| f.name == *column.name());
     RecordType { name: record.name.clone(), fields: columns.iter().filter_map(field).cloned().collect() }

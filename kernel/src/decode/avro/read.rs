@@ -77,7 +77,8 @@ fn array(item: &AvroPlan, list: &mut ListColumn<AvroColumn>, cursor: &mut AvroCu
         if count == 0 {
             break;
         }
-        // The resolver refuses items without bytes, so the loop reaches the end of the bytes if `count` is wrong.
+        // Each item has at least one byte, because the resolver refuses other items. So the loop reaches the
+        // end of the bytes if `count` is too large.
         for _ in 0..count {
             read(item, &mut list.items, cursor).map_err(|e| e.below("[]"))?;
         }
@@ -142,7 +143,8 @@ fn text(bytes: &[u8]) -> AvroResult<&[u8]> {
     checked_text(bytes).or_else(|e| fault(format!("expected UTF-8 text: {e}")))
 }
 
-/// Appends a text or bytes; text of defaults or symbols can exceed 2 GiB although the messages are short.
+/// Appends a text or bytes. Texts that come from defaults or symbols can exceed 2 GiB in total although the
+/// messages are short.
 fn append(column: &mut BytesBuffer, value: &[u8]) -> AvroResult<()> {
     match column.push(value) {
         true => Ok(()),

@@ -1,10 +1,12 @@
-//! Avro's schema resolution: the plan to read a writer's schema as the reader's schema, once for each version.
+//! Avro's schema resolution, which creates one plan for each schema version: how to read the writer's schema
+//! as the reader's schema.
 //!
-//! The rules are those in <https://avro.apache.org/docs/1.12.0/specification/#schema-resolution>. If the specification
-//! permits several results, the result is the same as in Avro's Java library.
+//! The rules are in <https://avro.apache.org/docs/1.12.0/specification/#schema-resolution>. If the
+//! specification permits several results, the result is the same as in Avro's Java library.
 //!
-//! A message is Avro binary of the schema version that it names: the writer's schema. The bytes contain no types, so
-//! only the writer's schema determines the end of each value. The columns have the types of the reader's schema.
+//! A message names a schema version, and this version is the writer's schema of its Avro bytes. The bytes
+//! contain no types, so only the writer's schema determines the end of each value. The columns have the types
+//! of the reader's schema.
 //!
 //! The resolver compares both schemas and creates an [`AvroPlan`]: one step for each value of the writer, in the
 //! writer's order. `read` follows the plan for every message, and needs no schema.
@@ -25,27 +27,28 @@
 //! * time of day -> time of day, moment -> moment: the reader's unit, rounded down towards the past
 //! * decimal -> decimal: the reader's scale, which must not be smaller
 //!
-//! All other pairs are a [`Mismatch`], which contains the path of the field.
+//! Any other pair of types is a [`Mismatch`] that contains the path of the field.
 //!
-//! Each field of a writer's record is read into the matching field of the reader, or is skipped. A field of the reader
-//! without a matching field gets its default. `default` encodes the default in the reader's own schema, so that it is
-//! read like other values. A field without a default must be nullable, and is null.
+//! Each field of a writer's record is read into the matching field of the reader. A field without a matching
+//! field is skipped. A field of the reader without a matching field gets its default. The module `default`
+//! encodes the default with the reader's own schema, so that the default is read like other values. If the
+//! field has no default, the field must be nullable, and its value is null.
 //!
 //! # Errors
 //!
-//! A mismatch is an error of the whole version, because every message would fail. Two mismatches are errors only for
-//! messages with such a value:
+//! A mismatch makes the whole version unreadable, because every message would fail. Two mismatches are
+//! exceptions, which concern only messages with such a value:
 //!
-//! * A branch of the writer's union that the reader cannot read ([`AvroPlan::Refused`]). If no branch except null can
-//!   be read, the error concerns the whole version.
+//! * A branch of the writer's union that the reader cannot read ([`AvroPlan::Refused`]). If the reader can
+//!   read only null, the whole version is unreadable.
 //! * A symbol that the reader's enum lacks.
 //!
 //! # Differences from the specification
 //!
-//! * Producers of one topic have their classes in different packages. So records match by their fields and not by their
-//!   name, and the names of enums and fixed match without their namespace.
-//! * Times and decimals are converted to another unit or scale, but Avro would read plain numbers. A number without a
-//!   logical type gets the logical type of the other schema.
+//! * Different producers of a topic may have their classes in different packages. So records match by their
+//!   fields and not by their names, and the names of enums and fixed match without their namespace.
+//! * Times and decimals are converted to the reader's unit or scale, but Avro would read the numbers
+//!   unchanged. A number without a logical type gets the logical type of the other schema.
 //! * A nullable field that the writer lacks needs no default.
 //!
 //! # Termination
@@ -87,7 +90,7 @@ impl Resolver<'_> {
                 Some(record) => self.resolve(record, reader),
                 None => Err(mismatch(writer, reader)),
             },
-            // The reader's default has a branch of the reader's union without a column.
+            // The reader's default belongs to a branch of the reader's union that has no column.
             (AvroType::Omitted(_), _) => Ok(AvroPlan::Skipped(writer.clone())),
             (AvroType::Nullable { inner, null_branch }, _) => {
                 let branches =
@@ -122,7 +125,7 @@ impl Resolver<'_> {
 
     fn union_plan(&self, branches: &[&AvroType], reader: &AvroType) -> Resolved {
         let plans: Vec<_> = branches.iter().map(|branch| self.resolve(branch, reader)).collect();
-        // If the reader can read no branch except null, the schemas have nothing in common.
+        // If the reader can read only null, the schemas have nothing in common.
         let mut members = branches.iter().zip(&plans).filter(|(branch, _)| **branch != &AvroType::Null);
         if let Some((_, Err(why))) = members.clone().next().filter(|_| members.all(|(_, plan)| plan.is_err()))
         {
@@ -186,7 +189,7 @@ impl Resolver<'_> {
     /// 2. the same type with the same full name
     /// 3. the same type with a matching short name, if the plan exists
     /// 4. any branch of the same type, if the plan exists
-    /// 5. any branch for which a plan exists, such as a promotion
+    /// 5. any branch for which a plan exists, such as a branch of a wider number type
     fn branch_for(&self, writer: &AvroType, members: &[&AvroType]) -> Option<usize> {
         let first = |fits: &dyn Fn(&AvroType) -> bool| members.iter().position(|member| fits(member));
         let fits = |member: &AvroType| match member {
@@ -211,11 +214,12 @@ impl Resolver<'_> {
     }
 }
 
-/// Returns for each field of the reader the index of the writer's field that it is read from.
+/// Returns, for each field of the reader, the index of the writer's field whose values it receives.
 ///
-/// As in Avro's Java library, an alias has precedence over a name. So a writer's field belongs to the last field of the
-/// reader with this alias, even if another field of the reader has this name. Java refuses an alias that would assign
-/// two fields of the writer to one field of the reader. Here, such an alias does not count.
+/// As in Avro's Java library, an alias has precedence over a name. So a writer's field is read into the last
+/// reader's field with this name as an alias, even if another reader's field has this name. Java refuses an
+/// alias that would assign two fields of the writer to one field of the reader. This function ignores such an
+/// alias.
 fn sources(writer: &RecordType, reader: &RecordType) -> Vec<Option<usize>> {
     let is_renamed = |name: &String| reader.fields.iter().any(|field| field.aliases.contains(name));
     let keeps_name = |field: &AvroField| {
@@ -253,7 +257,7 @@ fn type_name(kind: &AvroType) -> Option<&TypeName> {
     }
 }
 
-/// Returns whether both are the same Avro type; the types inside them do not count.
+/// Returns whether both types are the same Avro type. Nested types are not compared.
 fn same_type(writer: &AvroType, reader: &AvroType) -> bool {
     use AvroType::{Array, Boolean, Double, Enum, Float, Int, Long, Map, Omitted, Record, String};
     match (writer, reader) {
@@ -320,7 +324,7 @@ fn fixed_plan(writer: &AvroType, reader: &AvroType, size: usize) -> Option<AvroP
 
 /// Returns the plan to read the decimal `written` as `reader`, or `None` if digits after the point would be lost.
 ///
-/// If the writer has plain bytes, `written` is the reader's own decimal.
+/// If the writer's type has no logical type, `written` is the reader's own decimal.
 fn decimal_plan(written: &DecimalType, reader: &AvroType) -> Option<AvroPlan> {
     let fixed = written.fixed.as_ref().map(|fixed| fixed.size as usize);
     match reader {
@@ -339,7 +343,8 @@ fn decimal_plan(written: &DecimalType, reader: &AvroType) -> Option<AvroPlan> {
     }
 }
 
-/// Returns the plan of an int or long, which converts units; a plain number gets the meaning of the other schema.
+/// Returns the plan of an int or long, which converts units; a number without a logical type gets the logical
+/// type of the other schema.
 fn integer_plan(plan: AvroPlan, from: LogicalType, to: LogicalType) -> Option<AvroPlan> {
     let (written, read) = match (from, to) {
         (LogicalType::TimeOfDay(written), LogicalType::TimeOfDay(read))

@@ -46,7 +46,7 @@ pub fn skip(kind: &AvroType, cursor: &mut AvroCursor<'_>) -> AvroResult<()> {
 }
 
 fn skip_array(item: &AvroType, cursor: &mut AvroCursor<'_>) -> AvroResult<()> {
-    // A count of items without bytes could be any number, so the loop over them must end early.
+    // If the items have no bytes, the count could be any number, so the loop must end early.
     let has_bytes = !item.may_be_empty();
     cursor.descend(|cursor| {
         skip_blocks(cursor, |cursor| if has_bytes { skip(item, cursor).map(|()| true) } else { Ok(false) })

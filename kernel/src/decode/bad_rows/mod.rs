@@ -1,7 +1,8 @@
 //! The messages of the open batch, which are stored so that a failed batch can be decoded again.
 //!
-//! A value decoder is unusable after an error, and may find an error only at the end of the batch. So new decoders
-//! decode a failed batch again in smaller and smaller pieces, until each bad message is in a piece of its own.
+//! A value decoder is unusable after an error, and may find an error only at the end of the batch. So new
+//! decoders decode a failed batch again in smaller and smaller pieces, until each bad message is the only
+//! message of its piece.
 
 mod payloads;
 
@@ -21,7 +22,7 @@ use payloads::Payloads;
 pub struct BatchMessages {
     schema: PayloadSchema,
     fields: Vec<FieldRef>,
-    /// Writer schemas of versions, or the reasons why versions are refused.
+    /// The writer's schema of each version, or the reason why the version is refused.
     versions: HashMap<Vec<u8>, Version>,
     payloads: Payloads,
 }
@@ -43,7 +44,7 @@ pub struct Salvage {
     pub first: Option<KernelError>,
 }
 
-/// The error of a piece that did not decode.
+/// The error of a piece that could not be decoded.
 struct PieceFault {
     /// Number of the bad row, if it is known.
     row: Option<usize>,
@@ -63,17 +64,17 @@ impl BatchMessages {
         Self { schema, fields, versions: HashMap::new(), payloads: Payloads::default() }
     }
 
-    /// Returns whether there are columns to decode.
+    /// Returns whether the batch has columns to decode.
     pub fn has_columns(&self) -> bool {
         !self.fields.is_empty()
     }
 
-    /// Returns whether `learn` or `refuse` was called with the version.
+    /// Returns whether `learn` or `refuse` was already called for this version.
     pub fn knows(&self, version: &[u8]) -> bool {
         self.versions.contains_key(version)
     }
 
-    /// Adds the writer schema of a version; does nothing if the version is known or refused.
+    /// Adds the writer's schema of a version, unless the version was added or refused before.
     pub fn learn(&mut self, version: &[u8], written: &PayloadSchema) {
         self.versions.entry(version.to_vec()).or_insert_with(|| Version::Known(written.clone()));
     }
@@ -88,7 +89,7 @@ impl BatchMessages {
         self.payloads.push(payload, version);
     }
 
-    /// Marks the last message as bad, whatever its payload is.
+    /// Marks the last message as bad, even if its payload can be decoded.
     pub fn mark_bad(&mut self, fault: KernelError) {
         self.payloads.mark_bad(fault);
     }
@@ -107,7 +108,7 @@ impl BatchMessages {
         }
     }
 
-    /// Creates an empty decoder that knows all versions.
+    /// Creates an empty decoder, and adds all versions to the decoder.
     pub fn decoder(&self, batch_rows: usize) -> Result<Values> {
         let mut values = Values::new(&self.schema, self.fields.clone(), batch_rows)?;
         for (version, known) in &self.versions {
@@ -120,12 +121,12 @@ impl BatchMessages {
 
     /// Decodes all good messages of the batch; `at` contains the position of each message.
     ///
-    /// Returns an error if the cause of the failure is not a message.
+    /// Returns an error if no message is the cause of the failure.
     pub fn salvage(&self, at: &[MessageRef]) -> Result<Salvage> {
         let mut pieces = Vec::new();
         let mut bad = Vec::new();
         let mut first = None;
-        // The pieces to decode are a stack, with the earliest rows on top.
+        // The stack `open` contains the pieces that must still be decoded, with the earliest rows on top.
         let mut open = vec![(0, at.len())];
         while let Some((start, end)) = open.pop() {
             match self.decode(start, end, at) {
@@ -220,7 +221,7 @@ impl BatchMessages {
         })
     }
 
-    /// Finds the first row that caused `error` of the whole batch, and returns the error of this row.
+    /// Finds the first row that makes the batch fail with `error`, and returns the error of this row.
     pub fn blame(&self, error: KernelError, at: &[MessageRef]) -> KernelError {
         if error.at.is_some() || !is_of_message(&error) || self.payloads.len() != at.len() {
             return error;
@@ -242,7 +243,8 @@ impl BatchMessages {
     }
 }
 
-/// Returns whether the error is in one message, and not in the schema of the read or in the entry.
+/// Returns whether the cause of the error is one message. Other causes are the schema of the read and the
+/// entry.
 pub fn is_of_message(error: &KernelError) -> bool {
     matches!(error.kind, ErrorKind::Payload | ErrorKind::Unsupported | ErrorKind::TooLarge)
 }

@@ -3,14 +3,14 @@
 use crate::error::KernelError;
 use crate::payload_schema::is_same_version;
 
-/// The payloads and schema versions of rows, in the order of the rows; a null value has no bytes.
+/// The payloads and schema versions of rows, in the order of the rows. No bytes are stored for a null value.
 #[derive(Debug, Default)]
 pub struct Payloads {
     bytes: Vec<u8>,
     rows: Vec<PayloadRow>,
     /// Distinct versions, in the order of their first rows.
     versions: Vec<Vec<u8>>,
-    /// Rows that are bad whatever their payload is, ascending, and the reasons.
+    /// Rows that are bad even if their payload can be decoded, in ascending order, with the reasons.
     faults: Vec<(usize, KernelError)>,
 }
 
@@ -36,7 +36,7 @@ impl Payloads {
         self.faults.push((self.rows.len().saturating_sub(1), fault));
     }
 
-    /// Returns the reason why a row is bad whatever its payload is.
+    /// Returns the reason why a row is bad even if its payload can be decoded.
     pub fn fault(&self, row: usize) -> Option<&KernelError> {
         let index = self.faults.binary_search_by_key(&row, |(row, _)| *row).ok()?;
         self.faults.get(index).map(|(_, fault)| fault)
@@ -61,7 +61,7 @@ impl Payloads {
         version.map_or(&[], Vec::as_slice)
     }
 
-    /// Removes all rows, but keeps the memory.
+    /// Removes all rows, but keeps the allocated memory.
     pub fn clear(&mut self) {
         self.bytes.clear();
         self.rows.clear();

@@ -1,39 +1,43 @@
 //! The assembly of messages from chunks, which are the parts of messages that were too large for one entry.
 //!
-//! A producer compresses the whole message, cuts it, and sends each piece as an entry with the same `uuid`. Chunks of
-//! several producers may alternate. The position of the message is the position of its last chunk. There, the message
-//! becomes a row, or waits.
+//! A producer compresses the whole message, cuts it, and sends each piece as an entry with the same `uuid`.
+//! Chunks of several producers may alternate. The position of the message is the position of its last chunk.
+//! After this chunk, the message becomes a row, or waits.
 //!
 //! # States of a message
 //!
-//! Producer and `uuid` together identify a message. `next` is its first chunk that was not read yet. The state of the
-//! message determines the effect of a chunk:
+//! Producer and `uuid` together identify a message. `next` is the index of the message's first chunk that was
+//! not read yet. The state of the message determines the effect of a chunk:
 //!
 //! * Any state, chunk 0: the message is open from now on, and contains only this chunk.
-//! * Unknown, any other chunk: the chunk is ignored, unless it is the last one (see below).
+//! * Unknown, any other chunk: the chunk is ignored, unless it is the message's last chunk (see below).
 //! * Open, a chunk before `next`: the chunk is ignored.
-//! * Open, the chunk `next`: the chunk is added. After the last chunk, the message is whole, and its state is done.
-//! * Open, a chunk after `next`: the state becomes broken. If the chunk is the last one, the message is lost.
+//! * Open, the chunk `next`: the chunk is added. After the last chunk, the message is complete, and its state
+//!   is done.
+//! * Open, a chunk after `next`: the state becomes broken. If the chunk is the message's last chunk, the
+//!   message is lost.
 //! * Done, any other chunk: the chunk is ignored.
-//! * Broken, any other chunk: the chunk is ignored. If it is the last one, the message is lost.
+//! * Broken, any other chunk: the chunk is ignored. If it is the message's last chunk, the message is lost.
 //!
-//! As in Pulsar's own clients, chunk 0 always starts the message again, and a repeated chunk is ignored. After a gap,
-//! the message can never be whole.
+//! As in Pulsar's own clients, chunk 0 always starts the message again, and a repeated chunk is ignored.
+//! After a gap, the message can never be complete.
 //!
 //! # The search for earlier chunks
 //!
-//! If the last chunk of an unknown message is read, its earlier chunks are not in memory. They are before the range,
-//! the filter skipped them, or other messages replaced them (`max_open`). So the message is not lost, but waits until
-//! the reader has searched for the chunks ([`ChunkStep::Missing`]).
+//! If the last chunk of an unknown message is read, the message's earlier chunks are not in memory. There are
+//! three causes: the chunks are before the range, the filter skipped them, or other messages replaced them
+//! (`max_open`). So the message is not lost, but waits until the reader has searched for the chunks
+//! ([`ChunkStep::Missing`]).
 //!
-//! The reader passes runs of earlier entries, and each run reaches further back. [`Chunks::look_back`] keeps the chunks
-//! of the waiting message from the latest chunk 0 on. These chunks then enter the queue as [`Role::EarlierChunk`], and
-//! the waiting chunk as [`Role::AfterLookBack`]. If the message is still unknown then, it is lost.
+//! The reader passes several batches of earlier entries to the search, and each batch begins further back.
+//! [`Chunks::look_back`] collects the chunks of the waiting message, from the latest chunk 0 on. Then these
+//! chunks enter the queue as [`Role::EarlierChunk`], and after them the waiting chunk as
+//! [`Role::AfterLookBack`]. If chunks are missing even then, the message is lost.
 //!
 //! # Memory
 //!
-//! At most `max_open` messages are open, and one more replaces the oldest. For done and broken messages, only the name
-//! and the state are in memory, for at most `MAX_ENDED` messages.
+//! At most `max_open` messages are open; a further message replaces the oldest open message. For done and
+//! broken messages, only the name and the state are in memory, for at most `MAX_ENDED` messages.
 
 use std::collections::HashMap;
 
@@ -41,30 +45,32 @@ use crate::entry::{Entry, EntryBatch, Role};
 use crate::error::{KernelError, MessageRef, Result};
 use crate::metadata::MessageMetadata;
 
-/// Largest number of done and broken messages in memory; above this number, all of them are removed.
+/// Maximum number of done and broken messages in memory. When this number is exceeded, all of these messages
+/// are removed.
 ///
 /// A later chunk of a removed message may then cause a search for its earlier chunks.
 const MAX_ENDED: usize = 10_000;
-/// Largest number of bytes of a chunked message, because Java's clients count the bytes in 32 bits.
+/// Maximum number of bytes of a chunked message, because Java's clients store the number in 32 bits.
 const MAX_TOTAL: u64 = i32::MAX as u64;
 
 /// A chunked message that cannot be assembled.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LostMessage {
-    /// Position of the last chunk.
+    /// Position of the message's last chunk.
     pub at: MessageRef,
-    /// Id from the producer.
+    /// The field `uuid`, which the producer chose for the message.
     pub uuid: String,
     /// Total number of the message's chunks.
     pub chunks: u64,
-    /// True if the first chunk exists; then a later chunk is missing, and the message never was whole.
+    /// True if the first chunk exists. Then a later chunk is missing, and the topic never contained the
+    /// complete message.
     pub has_first: bool,
 }
 
 /// The last chunk of a message whose earlier chunks are not in memory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MissingChunks {
-    /// Position of the last chunk.
+    /// Position of the message's last chunk.
     pub at: MessageRef,
     /// Total number of the message's chunks.
     pub chunks: u64,
@@ -75,17 +81,18 @@ pub struct MissingChunks {
 pub struct ChunkedMessage {
     /// Id of the message, unique in its topic partition.
     pub id: Vec<u8>,
-    /// Position of the first chunk if the message is open, so that more chunks follow; `None` if it ended.
+    /// Position of the first chunk while the message is open, because more chunks follow; `None` for a done
+    /// or broken message.
     pub open_since: Option<MessageRef>,
 }
 
 /// The result of adding a chunk.
 pub enum ChunkStep {
-    /// The message is not complete yet, or was complete before.
+    /// The message is not complete yet, or an earlier chunk completed it.
     NoMessage,
     /// The payload of the complete message, still compressed.
     Whole(Vec<u8>),
-    /// The earlier chunks must be searched.
+    /// The earlier chunks are not in memory, so the caller must search for them.
     Missing,
     /// The message can never be complete.
     Lost,
@@ -107,7 +114,7 @@ struct Search {
     chunks: Vec<Entry>,
 }
 
-/// The chunked messages of one topic partition, as far as they are in memory.
+/// The chunked messages of one topic partition that are in memory.
 pub struct Chunks {
     states: HashMap<Vec<u8>, ChunkedState>,
     open: usize,
@@ -192,7 +199,8 @@ impl Chunks {
         self.end(id_of(metadata), ChunkedState::Broken);
     }
 
-    /// Removes the chunks of a message; if its last chunk is wanted, that chunk causes a search for them.
+    /// Removes the chunks of a message. If the filter accepts the message's last chunk later, a search finds
+    /// the removed chunks again.
     pub fn skip(&mut self, metadata: &MessageMetadata<'_>) {
         if metadata.num_chunks > 1 {
             self.forget(&id_of(metadata));
@@ -240,9 +248,10 @@ impl Chunks {
         self.search = Some(Search { id: id_of(metadata), before: at, has_first: false, chunks: Vec::new() });
     }
 
-    /// Keeps the chunks of the waiting message among `entries`, which must be earlier entries, in order.
+    /// Collects the chunks of the waiting message from `entries`, which must be earlier entries, in order.
     ///
-    /// `restart` first removes the chunks that were found before. Returns true if the first chunk was found.
+    /// If `restart` is set, the chunks that an earlier call found are removed first. Returns true if the
+    /// first chunk was found.
     pub fn look_back(&mut self, entries: &mut EntryBatch, restart: bool) -> Result<bool> {
         let Some(search) = &mut self.search else {
             entries.take();
@@ -290,7 +299,7 @@ impl Search {
                 let chunk = metadata.num_chunks > 1 && metadata.marker_type.is_none();
                 (chunk && id_of(metadata) == self.id, metadata.chunk_id == 0)
             }
-            // An entry outside the range may be damaged, as long as it is not a chunk of the message.
+            // Damage of an entry outside the range is harmless unless the entry is a chunk of the message.
             Err(_) => (false, false),
         };
         if !matches || !(first || self.has_first) {

@@ -2,56 +2,60 @@
 //!
 //! # Checks of an entry
 //!
-//! [`Intake::take`] checks these questions in this order, and the first "no" determines the result:
+//! [`Intake::take`] answers these questions in this order, and the first answer "no" determines the result:
 //!
-//! 1. Does the entry touch the range? Otherwise it has no row, and its checksum is not verified.
+//! 1. Can the entry contain a message of the range? Otherwise it has no row, and its checksum is not
+//!    verified.
 //! 2. Is the checksum correct, and can the metadata be parsed? Otherwise the bytes are damaged, which is always an
 //!    error.
 //! 3. Is the entry a message and not a marker? Otherwise it has no row. An abort marker of an unfiltered entry is
 //!    recorded.
-//! 4. Can the filter accept the entry? Otherwise it has no row. If it is a chunk, its message is removed from memory.
+//! 4. Can the filter accept the entry? Otherwise it has no row. If the entry is a chunk, the other chunks of
+//!    its message are removed from memory.
 //! 5. Is the outcome of its transaction known? (*) Otherwise the entry waits for [`Need::Transactions`].
 //! 6. Was its transaction not aborted? (*) Otherwise it has no row.
-//! 7. Is a data key known that decrypts the entry? Otherwise it waits for [`Need::DataKeys`]. If every key was refused,
-//!    the option `on_crypto_failure` determines the result: an error, no row, or one encrypted row.
+//! 7. Is a data key known that decrypts the entry? Otherwise the entry waits for [`Need::DataKeys`]. If every
+//!    key was refused, the option `on_crypto_failure` determines the result: an error, no row, or one
+//!    encrypted row.
 //! 8. Is the entry a whole message or the last chunk of a message? Otherwise it has no row, and the chunk is added to
 //!    `chunks`.
 //! 9. Are the earlier chunks in memory? Otherwise the entry waits for [`Need::Chunks`].
 //! 10. Can the payload be decompressed? Otherwise the result is an error or a bad row.
 //!
-//! (*) These checks apply only to entries from storage (`unfiltered`), because brokers do not send messages of aborted
-//! transactions.
+//! (*) Checks 5 and 6 apply only to entries that are read from storage (`unfiltered`), because brokers do not
+//! send messages of aborted transactions.
 //!
 //! # Waiting
 //!
-//! The kernel cannot obtain three things. These are a data key that only the owner of a private key can unwrap, chunks
-//! before the range, and the outcome of a transaction. An entry that needs one of them returns to the front of the
-//! queue, `Intake::need` contains the need, and [`Decoder::next_batch`](super::Decoder::next_batch) returns `None`,
-//! even with `flush`.
+//! The kernel cannot obtain three things itself: the chunks before the range, the outcome of a transaction,
+//! and an unwrapped data key. Only the owner of a private key can unwrap a data key. An entry that needs one
+//! of these things returns to the front of the queue, and `Intake::need` contains the need. Then
+//! [`Decoder::next_batch`](super::Decoder::next_batch) returns `None`, even with `flush`.
 //!
-//! The caller then calls `needed_data_keys`, `missing_chunks` and `undecided_transactions`, and one of them returns the
-//! need. The caller supplies what is needed (`supply`), and calls `next_batch` again. The same entry then starts with
-//! the first check.
+//! The caller then calls `needed_data_keys`, `missing_chunks` and `undecided_transactions`, and one of these
+//! functions returns the need. The caller supplies what is needed (`supply`), and calls `next_batch` again.
+//! The checks of the same entry then start again with the first check.
 //!
-//! This is correct for these reasons:
+//! This procedure is correct for these reasons:
 //! * *Order:* Rows have the order of the entries. So all entries after a waiting entry wait too, and one variable for
 //!   one need is enough.
 //! * *Repetition:* Until an entry is opened, its checks have no effect that a second pass could observe. Verification,
 //!   recording an abort marker and removing a chunk are idempotent. [`Chunks::add`](chunks::Chunks::add) changes
 //!   nothing if it reports missing chunks.
-//! * *Termination:* Each need occurs once. The caller adds or refuses every wrapped key, and the keyring has room for
-//!   the keys of an entry. After a search, the entry has [`Role::AfterLookBack`], so that chunks still missing are
-//!   lost. The outcome of a transaction is recorded for the rest of the range. A caller that cannot determine an
-//!   outcome calls `give_up_transactions`, which drops the queue. Another source then continues at this entry.
+//! * *Termination:* An entry has each need at most once. The caller adds or refuses every wrapped key, and
+//!   the keyring has room for all keys of an entry. After a search, the entry has [`Role::AfterLookBack`]. If
+//!   chunks are missing even then, the message is lost. The outcome of a transaction is recorded for the rest
+//!   of the range. A caller that cannot determine an outcome calls `give_up_transactions`, which drops the
+//!   queue. Another source then continues at this entry.
 //! * *No useless waits:* Range, filter and transaction are checked before keys and chunks.
-//! * *Order of the steps:* Decryption, assembly and decompression reverse the steps of the producer. It compresses the
-//!   whole message, cuts it, and encrypts each chunk.
+//! * *Order of the steps:* Decryption, assembly and decompression reverse the steps of the producer. The
+//!   producer compresses the whole message, cuts it, and encrypts each chunk.
 //!
-//! The chunks that a search found enter the queue before the waiting entry, as [`Role::EarlierChunk`]. They pass the
-//! same checks except those for range and filter, and have no row.
+//! The chunks that a search found enter the queue before the waiting entry, as [`Role::EarlierChunk`]. These
+//! chunks pass the same checks, except the checks of range and filter. They have no row.
 //!
-//! If a chunk fails and the filter may reject its message, the message is removed from memory. If its last chunk is
-//! then accepted, the search finds the failed chunk again, and reports its error.
+//! If a chunk fails and the filter may reject its message, the message is removed from memory. If the filter
+//! accepts the message's last chunk, the search reads the failed chunk again, and reports its error.
 
 mod chunks;
 mod open_entry;
@@ -79,22 +83,23 @@ use transactions::Transactions;
 /// The state that is needed to open the entries of a range in order.
 pub struct Intake {
     options: IntakeOptions,
-    /// True if an undamaged entry that cannot be opened is a bad row instead of an error.
+    /// True if an undamaged entry that cannot be opened becomes a bad row. If false, such an entry is an
+    /// error.
     tolerant: bool,
     keys: Keyring,
     chunks: Chunks,
     transactions: Transactions,
     need: Option<Need>,
     discarded: u64,
-    /// Memory of an earlier payload, for reuse.
+    /// Memory of an earlier payload, which the next payload reuses.
     spare: Vec<u8>,
 }
 
 /// The information that a waiting entry needs.
 pub enum Need {
-    /// A data key, any of these.
+    /// Any one of these data keys.
     DataKeys(Vec<WrappedKey>),
-    /// Earlier chunks of its message.
+    /// The earlier chunks of the entry's message.
     Chunks(MissingChunks),
     /// The outcomes of these transactions.
     Transactions(Vec<TransactionId>),
@@ -106,7 +111,7 @@ pub enum OpenResult {
     Messages(OpenEntry),
     /// The entry has no row.
     Nothing,
-    /// The entry must wait for a need.
+    /// The entry must wait for the information in `Intake::need`.
     Waiting(Entry),
 }
 
@@ -121,7 +126,8 @@ enum Outcome {
 impl Intake {
     /// Creates an intake without keys and chunks.
     ///
-    /// With `tolerant`, an undamaged entry that cannot be opened is a bad row instead of an error.
+    /// If `tolerant` is set, an undamaged entry that cannot be opened becomes a bad row. Otherwise, such an
+    /// entry is an error.
     pub fn new(options: IntakeOptions, tolerant: bool) -> Self {
         let chunks = Chunks::new(options.max_open_chunked);
         Self {
@@ -154,12 +160,13 @@ impl Intake {
         self.need.is_some()
     }
 
-    /// Opens an entry; an entry outside the range is not verified.
+    /// Opens an entry. The checksum of an entry outside the range is not verified.
     pub fn take(&mut self, mut entry: Entry, selection: &Selection) -> Result<OpenResult> {
         if entry.role != Role::EarlierChunk && !selection.range.touches(entry.ledger, entry.entry, i32::MAX) {
             return Ok(OpenResult::Nothing);
         }
-        // This is before the filter too, because damaged metadata cannot show whether the entry is wanted.
+        // The checksum is also verified before the filter is applied, because the filter cannot be applied to
+        // damaged metadata.
         entry.verify()?;
         let outcome = self.examine(&entry, selection).map_err(|e| e.at(entry.reference()))?;
         Ok(match outcome {
@@ -200,7 +207,8 @@ impl Intake {
             _ => {}
         }
         let opened = self.open(entry, &parts, &selection.range);
-        // The filter may reject the message. If it accepts the last chunk, the search finds this chunk and fails again.
+        // The filter may reject the message. If the filter accepts the last chunk, the search reads this
+        // chunk again, and fails with the same error.
         let premature = !earlier && metadata.chunk_id + 1 < metadata.num_chunks;
         if opened.is_err() && premature && !selection.filter.wants_all() {
             self.chunks.skip(metadata);
@@ -269,7 +277,7 @@ impl Intake {
             self.chunks.break_off(metadata);
         }
         match step? {
-            // The message becomes a row only if its last chunk is in the range.
+            // The message becomes a row if its last chunk is in the range.
             ChunkStep::Whole(payload) if entry.role != Role::EarlierChunk => {
                 self.unpack(entry, metadata, Cow::Owned(payload)).map(Outcome::Payload)
             }

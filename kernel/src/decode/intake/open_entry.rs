@@ -22,7 +22,7 @@ pub struct OpenEntry {
 /// The content of a payload.
 #[derive(Debug)]
 enum EntryContent {
-    /// Messages.
+    /// Messages that can be read.
     Open,
     /// Encrypted bytes, and the property that describes their encryption.
     Undecryptable(String),
@@ -33,7 +33,8 @@ enum EntryContent {
 impl OpenEntry {
     /// Creates an opened entry.
     ///
-    /// `payload` is the decompressed payload of the entry, or of the message whose last chunk the entry is.
+    /// `payload` is the decompressed payload of the entry. If the entry is the last chunk of a message,
+    /// `payload` is the payload of the whole message.
     pub fn new(entry: Entry, payload: Vec<u8>) -> Self {
         Self { entry, payload, offset: 0, index: 0, state: EntryContent::Open }
     }
@@ -53,7 +54,8 @@ impl OpenEntry {
         self.payload
     }
 
-    /// Calls `take` for each wanted message until it returns false; returns true at the end of the entry.
+    /// Calls `take` for each wanted message until `take` returns false. Returns true if the end of the entry
+    /// was reached.
     pub fn each_message(
         &mut self,
         selection: &Selection,
@@ -121,7 +123,8 @@ fn rest_len(payload: &[u8], offset: usize) -> usize {
     payload.len().saturating_sub(offset)
 }
 
-/// Splits `u32 size | SingleMessageMetadata | payload` off the front; returns the payload and the rest.
+/// Splits `u32 size | SingleMessageMetadata | payload` off the front of `bytes`. Returns the payload and the
+/// remaining bytes.
 fn split_message<'a>(bytes: &'a [u8], single: &mut SingleMetadata<'a>) -> Result<(&'a [u8], &'a [u8])> {
     let cut_off = || KernelError::corrupt("the batched entry ends inside this message");
     let (size, rest) = split_u32(bytes).ok_or_else(cut_off)?;

@@ -2,23 +2,25 @@
 
 use crate::encryption::OnFailure;
 
-/// Default limit of brokers for the bytes of a message, and the largest buffer that is reused for the next entry.
+/// Brokers' default limit for the size of a message, in bytes. Buffers up to this size are reused for the
+/// next entry.
 pub const USUAL_MAX_MESSAGE: usize = 5 << 20;
 
-/// Largest ratio of a payload's decompressed size to the broker's limit, which producers apply to compressed bytes.
+/// Maximum ratio of a payload's decompressed size to the broker's limit. Producers apply that limit to the
+/// compressed bytes.
 const MAX_RATIO: usize = 16;
 
 /// Options of [`Intake`].
 #[derive(Debug, Clone, Copy)]
 pub struct IntakeOptions {
-    /// Largest number of chunked messages whose chunks are in memory at the same time; 0 is no limit.
+    /// Maximum number of chunked messages whose chunks are in memory at the same time; 0 means no limit.
     pub max_open_chunked: usize,
     /// Handling of an entry that cannot be decrypted.
     pub on_crypto_failure: OnFailure,
     /// Largest decompressed size in bytes of the payload of an entry or chunked message.
     ///
-    /// `None` is 16 times 5 MiB, which is the default limit of brokers, or 16 times the compressed size if this is
-    /// more.
+    /// `None` means 16 times 5 MiB (5 MiB is the default limit of brokers), or 16 times the compressed size
+    /// if that is more.
     pub max_uncompressed: Option<usize>,
 }
 

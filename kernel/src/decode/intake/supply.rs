@@ -1,4 +1,5 @@
-//! The calls by which a decoder's caller supplies what a waiting entry needs; the head of `super` explains the waits.
+//! The functions with which a decoder's caller supplies the needs of a waiting entry. The documentation of
+//! `super` explains when an entry waits.
 
 use super::{ChunkedMessage, LostMessage, MissingChunks, Need, TransactionId};
 use crate::decode::Decoder;
@@ -43,14 +44,16 @@ impl Decoder {
         }
     }
 
-    /// Searches `entries`, which are before the waiting message and in order, for its chunks.
+    /// Searches `entries` for the chunks of the waiting message. The entries must be in order, and before the
+    /// message.
     ///
-    /// `restart` begins another search, which starts further back. Returns true if the first chunk was found.
+    /// If `restart` is set, a new search begins, which starts further back. Returns true if the first chunk
+    /// was found.
     pub fn look_back(&mut self, entries: &mut EntryBatch, restart: bool) -> Result<bool> {
         self.intake.chunks.look_back(entries, restart)
     }
 
-    /// Ends the search, and continues with the chunks that were found.
+    /// Ends the search, and adds the chunks that were found to the queue.
     pub fn end_look_back(&mut self) {
         if !matches!(self.intake.need, Some(Need::Chunks(_))) {
             return;
@@ -64,7 +67,7 @@ impl Decoder {
         }
     }
 
-    /// Returns the chunked messages of the range that are in memory: open ones, and ones that ended.
+    /// Returns the chunked messages of the range that are in memory, in all states.
     pub fn chunked_messages(&self) -> Vec<ChunkedMessage> {
         self.intake.chunks.messages()
     }
@@ -87,7 +90,8 @@ impl Decoder {
         }
     }
 
-    /// Records the outcome of a transaction: whether the broker aborted it; otherwise its messages are visible.
+    /// Records the outcome of a transaction. If `aborted` is false, the messages of the transaction are
+    /// visible.
     pub fn add_transaction(&mut self, id: TransactionId, aborted: bool) {
         self.intake.transactions.add(id, aborted);
         if let Some(Need::Transactions(ids)) = &mut self.intake.need {
@@ -100,8 +104,9 @@ impl Decoder {
 
     /// Drops the entry that waits for a transaction and all entries after it.
     ///
-    /// The caller reads them from another source, which returns only visible messages. Returns the ledger and the entry
-    /// at which this source must start, or `None` if no entry waits for a transaction.
+    /// The caller must read the dropped entries from another source, which returns only visible messages.
+    /// Returns the ledger and the entry at which the other source must start, or `None` if no entry waits for
+    /// a transaction.
     pub fn give_up_transactions(&mut self) -> Option<(i64, i64)> {
         if self.undecided_transactions().is_empty() {
             return None;
@@ -111,7 +116,8 @@ impl Decoder {
         queue.iter().find(|entry| entry.role != Role::EarlierChunk).map(|entry| (entry.ledger, entry.entry))
     }
 
-    /// Searches the queue for abort markers of the needed transactions; returns true if the entry need not wait.
+    /// Searches the queue for abort markers of the needed transactions; returns true if the waiting entry can
+    /// continue.
     pub(in crate::decode) fn learn_from_queue(&mut self) -> bool {
         if !matches!(self.intake.need, Some(Need::Transactions(_))) {
             return false;

@@ -1,8 +1,9 @@
 //! Outcomes of the transactions in entries that no broker has filtered.
 //!
-//! Bookies and offloaded ledgers also return the messages of aborted transactions. The decoder's caller queries the
-//! broker for the outcome of a transaction. An abort marker among the entries also determines the outcome. But a commit
-//! marker does not, because brokers abort a transaction again if one of its messages arrives after the commit.
+//! Bookies and offloaded ledgers also return the messages of aborted transactions. The decoder's caller
+//! queries the broker for the outcome of a transaction. An abort marker among the entries also determines the
+//! outcome. A commit marker does not determine the outcome, because brokers abort a transaction again if one
+//! of its messages arrives after the commit.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
@@ -10,7 +11,8 @@ use crate::entry::Entry;
 use crate::metadata::MessageMetadata;
 use crate::selection::Selection;
 
-/// Most and least significant bits of a transaction id: the coordinator, and its number for the transaction.
+/// Most and least significant bits of a transaction id. They are the number of the coordinator, and the
+/// number that the coordinator assigned to the transaction.
 pub type TransactionId = (u64, u64);
 
 /// `marker_type` of the marker that ends an aborted transaction (MarkerType of PulsarMarkers.proto).
@@ -19,12 +21,13 @@ const ABORT_MARKER: u64 = 22;
 /// The known outcomes of transactions.
 #[derive(Debug, Default)]
 pub struct Transactions {
-    /// True for aborted transactions.
+    /// Outcome of each transaction: true if the transaction was aborted.
     outcomes: HashMap<TransactionId, bool>,
 }
 
 impl Transactions {
-    /// Returns whether a message belongs to an aborted transaction; `Err` is a transaction without a known outcome.
+    /// Returns whether a message belongs to an aborted transaction, or the transaction as `Err` if its
+    /// outcome is unknown.
     pub fn is_aborted(&self, metadata: &MessageMetadata<'_>) -> std::result::Result<bool, TransactionId> {
         match metadata.transaction() {
             None => Ok(false),
@@ -46,8 +49,8 @@ impl Transactions {
 
     /// Records the outcomes in all abort markers of `entries`.
     ///
-    /// Returns the transactions of wanted messages without a known outcome, in the order of their first messages.
-    /// Damaged entries are skipped here, because they may never be needed.
+    /// Returns the transactions of wanted messages without a known outcome, in the order of their first
+    /// messages. Damaged entries are skipped without an error, because they may never be needed.
     pub fn learn_from_queue(
         &mut self,
         entries: &mut VecDeque<Entry>,

@@ -1,6 +1,7 @@
 //! Arrow columns for JSON values.
 //!
-//! The last values of a column can be removed, because the last of two members with the same key counts.
+//! The last values of a column can be removed. This is needed if an object has two members with the same key,
+//! because the last member replaces the first.
 
 use std::sync::Arc;
 
@@ -21,7 +22,7 @@ use crate::conform::ArrowResult;
 
 /// A column under construction.
 pub enum JsonColumn {
-    /// Nulls, as the number of rows
+    /// Nulls; only the number of rows is stored
     Null(usize),
     /// Booleans
     Boolean(BooleanValues),
@@ -58,7 +59,8 @@ pub enum JsonColumn {
 }
 
 impl JsonColumn {
-    /// Creates an empty column for `field` of [`JsonTypes`](super::types::JsonTypes), which also returned `unions`.
+    /// Creates an empty column for a field that [`JsonTypes`](super::types::JsonTypes) returned; `unions` are
+    /// from the same [`JsonTypes`](super::types::JsonTypes).
     pub fn new(field: &Field, unions: &[Arc<UnionShape>]) -> ArrowResult<Self> {
         let list = |item: &FieldRef| {
             Ok::<_, ArrowError>(ListColumn::new(field.data_type().clone(), Self::new(item, unions)?))
@@ -100,7 +102,7 @@ impl JsonColumn {
         })
     }
 
-    /// Adds a null; all columns below also get a null.
+    /// Adds a null; all child columns also get a null.
     pub fn append_null(&mut self) {
         match self {
             Self::Null(rows) => *rows += 1,
@@ -119,7 +121,7 @@ impl JsonColumn {
         }
     }
 
-    /// Keeps the first `rows` values.
+    /// Truncates the column to its first `rows` values.
     pub fn truncate(&mut self, rows: usize) {
         match self {
             Self::Null(all) => *all = rows.min(*all),

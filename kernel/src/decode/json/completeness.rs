@@ -4,7 +4,7 @@
 //!
 //! * An object has a member that is not a field, or has a member twice.
 //! * An object lacks a field that has a default, because the column then contains the default.
-//! * A number has another form than the form that the encoder writes.
+//! * A number does not have the form that the encoder writes.
 //! * An object or array is a value of a union, because the reader determines its branch.
 
 use std::collections::{HashMap, HashSet};
@@ -19,16 +19,17 @@ pub struct JsonCompleteness {
     root: Shape,
 }
 
-/// The values for which columns of a type are complete.
+/// The values of a type whose columns are complete.
 #[derive(Debug)]
 enum Shape {
     /// Any value that the decoder accepts.
     Leaf,
-    /// A plain whole number, which another reader may read as text or a fraction.
+    /// A whole number without point, exponent or quotes. Another reader may read other forms as text or as a
+    /// fraction.
     Whole,
     /// A symbol from this list.
     Enum(Vec<String>),
-    /// Null only.
+    /// The value null.
     Null,
     Union,
     Items(Box<Shape>),
@@ -48,12 +49,12 @@ struct RecordShape {
 struct Member {
     name: Vec<u8>,
     shape: Shape,
-    /// True if an absent member has a value other than null.
+    /// True if the column of an absent member contains a default other than null.
     has_default: bool,
 }
 
 impl JsonCompleteness {
-    /// Creates the check; returns an error of the kind "schema" if the definition is not valid.
+    /// Creates the check; returns an error of the kind `schema` if the definition is not valid.
     pub fn new(definition: &str) -> Result<Self> {
         let kind = AvroType::parse_for_json(definition)?;
         let root = RecordShape::new(kind.fields()?);
@@ -96,7 +97,7 @@ impl Shape {
             (Self::Values(value), ValueStart::Object) => {
                 let mut keys = HashSet::new();
                 cursor.members(|cursor, key| {
-                    // A map contains only the last of equal keys.
+                    // If a key is repeated, the map contains only the last entry with this key.
                     whole &= keys.insert(key);
                     whole &= value.is_complete(cursor)?;
                     Ok(())
@@ -163,7 +164,8 @@ impl Member {
     }
 }
 
-/// A set of indexes of an object's members; most records have at most 64 members, for which a number is enough.
+/// A set of indexes of an object's members. Most records have at most 64 members, so that the bits of one
+/// number are enough.
 #[derive(Default)]
 struct MemberSet {
     low: u64,

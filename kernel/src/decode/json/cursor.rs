@@ -1,14 +1,16 @@
 //! A cursor over JSON text: <https://www.rfc-editor.org/rfc/rfc8259>.
 //!
-//! Values are read into columns directly, without a tree in memory, and values without a column are only checked. The
-//! cursor is more lenient than the standard in one case: text may contain control characters without an escape.
+//! Values are read directly into columns, without a tree in memory. Values without a column are checked but
+//! not stored. The cursor is more lenient than the standard in one case: text may contain control characters
+//! without an escape.
 
 use std::borrow::Cow;
 
 use super::quoted_key::QuotedKey;
 use crate::decode::ascii::checked_text;
 
-/// Depth limit for skipped arrays and objects, as in Jackson, which Pulsar's clients use.
+/// Maximum depth of skipped arrays and objects. Pulsar's clients have the same limit, because they use
+/// Jackson.
 const MAX_DEPTH: usize = 1000;
 
 /// An error in a value.
@@ -16,16 +18,16 @@ const MAX_DEPTH: usize = 1000;
 pub struct JsonFault {
     /// True if the text is not JSON; false if a value does not fit its schema.
     pub is_malformed: bool,
-    /// Path of the value: field names, outermost first.
+    /// Path of the value: the names of its fields, from the outermost to the innermost.
     pub path: String,
     /// Offset in the payload, in bytes.
     pub offset: usize,
-    /// Text "expected ..., got ...".
+    /// Error text of the form `expected ..., got ...`.
     pub why: String,
 }
 
 impl JsonFault {
-    /// Adds the field `name` before the path.
+    /// Prepends the field `name` to the path.
     pub fn below(mut self: Box<Self>, name: &str) -> Box<Self> {
         let dot = if self.path.is_empty() || self.path.starts_with('[') { "" } else { "." };
         self.path = format!("{name}{dot}{}", self.path);
@@ -56,18 +58,19 @@ pub enum ValueStart {
 /// A position in a payload.
 #[derive(Debug, Clone, Copy)]
 pub struct JsonCursor<'a> {
-    /// The payload, which is valid UTF-8. The type is bytes, because a `str` would validate ASCII a second time.
+    /// The payload, which is valid UTF-8. The type is `[u8]`, because the creation of a `str` would validate
+    /// ASCII a second time.
     pub(super) text: &'a [u8],
     pub(super) offset: usize,
 }
 
-/// Returns a part of a payload as text, or the empty text if its borders are inside characters.
+/// Returns a part of a payload as text, or the empty text if the part begins or ends inside a character.
 pub fn as_text(part: &[u8]) -> &str {
     std::str::from_utf8(part).unwrap_or_default()
 }
 
 impl<'a> JsonCursor<'a> {
-    /// Creates a cursor at the start of a payload, or returns an error if it is not UTF-8.
+    /// Creates a cursor at the start of a payload, or returns an error if the payload is not UTF-8.
     pub fn new(payload: &'a [u8]) -> JsonResult<Self> {
         let text = checked_text(payload).map_err(|e| {
             let why = format!("expected UTF-8: {e}");
@@ -124,13 +127,14 @@ impl<'a> JsonCursor<'a> {
         }
     }
 
-    /// Skips white space, and returns whether the text ends there.
+    /// Skips white space, and returns whether the cursor is then at the end of the text.
     pub fn is_at_end(&mut self) -> bool {
         self.peek_past_space().is_none()
     }
 
     /// Returns the kind of the next value, and moves to its first character.
-    // Inlined, because each value needs this call, and most values have the kind that their column expects.
+    // The function is inlined, because it is called for each value, and most values have the kind that their
+    // column expects.
     #[inline(always)]
     pub fn start(&mut self) -> JsonResult<ValueStart> {
         Ok(match self.peek_past_space() {
@@ -150,7 +154,8 @@ impl<'a> JsonCursor<'a> {
         self.offset += 1;
     }
 
-    /// Returns whether another item follows, and moves to this item, or past `close` at the end.
+    /// Returns whether another item follows. Moves to this item, or past the character `close` if no item
+    /// follows.
     #[inline]
     pub fn has_next(&mut self, first: bool, close: u8) -> JsonResult<bool> {
         match self.peek_past_space() {
@@ -181,7 +186,8 @@ impl<'a> JsonCursor<'a> {
         Ok(key)
     }
 
-    /// Returns whether the next characters are `key` with quotes and colon, and moves past them if so.
+    /// Returns whether the next characters are `key` with quotes and colon. If so, moves past these
+    /// characters.
     #[inline]
     pub fn is_key(&mut self, key: &QuotedKey) -> bool {
         self.peek_past_space();
@@ -235,7 +241,8 @@ impl<'a> JsonCursor<'a> {
         }
     }
 
-    /// Calls `member` for each member of the object at the cursor, with the key, and the cursor at the value.
+    /// Calls `member` with the key of each member of the object at the cursor. The cursor is then at the
+    /// member's value.
     #[inline]
     pub fn members(
         &mut self,
@@ -251,7 +258,7 @@ impl<'a> JsonCursor<'a> {
         Ok(())
     }
 
-    /// Calls `item` for each item of the array at the cursor, with the cursor at the item.
+    /// Calls `item` for each item of the array at the cursor. The cursor is then at the item.
     #[inline]
     pub fn items(&mut self, mut item: impl FnMut(&mut Self) -> JsonResult<()>) -> JsonResult<()> {
         self.open();

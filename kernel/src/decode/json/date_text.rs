@@ -1,6 +1,6 @@
 //! The parser of ISO 8601 dates and times, which is as strict as `java.time`.
 //!
-//! Seconds, fractions of a second, and the minutes of an offset may be omitted, and are then zero.
+//! Seconds, fractions of a second, and the minutes of an offset may be omitted. Omitted parts are zero.
 
 /// Microseconds in a day.
 pub const DAY: i64 = 86_400_000_000;
@@ -13,7 +13,7 @@ fn leading_date(text: &str) -> Option<(i64, &str)> {
         _ => (0, text),
     };
     let digits = unsigned.bytes().take_while(u8::is_ascii_digit).count();
-    // A year of more than four digits needs a sign, and only such a year may have a plus.
+    // A year of more than four digits needs a sign. Only such a year may have a plus sign.
     let fits = match sign {
         0 => digits == 4,
         1 => (5..=9).contains(&digits),
@@ -62,7 +62,7 @@ fn offset(text: &str) -> Option<i64> {
     (minutes < 60 && seconds <= 18 * 3600).then_some(sign * seconds)
 }
 
-/// Parses a date with an optional time of day, which is ignored, and returns the days since 1970.
+/// Parses a date, and returns the days since 1970. A time of day after the date is checked, but not returned.
 pub fn date(text: &str) -> Option<i64> {
     let (days, rest) = leading_date(text)?;
     if !rest.is_empty() {
@@ -92,7 +92,7 @@ pub fn instant(text: &str) -> Option<i64> {
     micros(days, nanos)?.checked_sub(offset(rest)? * 1_000_000)
 }
 
-/// Returns the microseconds since 1970; digits below a microsecond are removed.
+/// Returns the microseconds since 1970. The nanoseconds are rounded down to microseconds.
 pub fn micros(days: i64, nanos: i64) -> Option<i64> {
     // The start of the first day with valid microseconds is outside the range of 64 bits, so 128 bits are needed.
     i64::try_from(i128::from(days) * i128::from(DAY) + i128::from(nanos / 1000)).ok()

@@ -10,7 +10,7 @@ use crate::conform::uuid_text;
 use crate::decode::avro::default::{code_points, encode_default};
 use crate::encode::json::forms::time_text;
 
-/// Returns the default of `field` as JSON in a message, or `None` if it has no default or the default does not fit.
+/// Returns the default of `field` as JSON in a message, or `None` without a default that fits the type.
 pub fn default_text(field: &AvroField) -> Option<String> {
     let value = field.default.as_ref()?;
     encode_default(&field.kind, value, &mut Vec::new()).ok()?;

@@ -4,7 +4,7 @@
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ExactNumber {
     negative: bool,
-    /// Digits of the number; 0, or not divisible by ten.
+    /// Digits of the number, without zeros at the end; 0 for the number zero.
     mantissa: i128,
     exponent: i64,
 }
@@ -24,7 +24,7 @@ pub enum WrittenNumber {
 impl WrittenNumber {
     /// Parses the numbers that Java's `BigDecimal` accepts, or returns `None` for other text.
     ///
-    /// These are the numbers of JSON, and numbers with a plus or such as `.5` and `5.`.
+    /// These are all numbers of JSON, and also numbers with a plus sign, and numbers such as `.5` and `5.`.
     pub fn parse(text: &str) -> Option<Self> {
         let (negative, unsigned) = split_sign(text.as_bytes());
         let (digits, exponent) = match unsigned.iter().position(|byte| matches!(byte, b'e' | b'E')) {
@@ -32,7 +32,8 @@ impl WrittenNumber {
             None => (unsigned, 0),
         };
         let mut mantissa = Some(0i128);
-        // Zeros are added to the mantissa only before another digit, so that zeros at the end change the exponent.
+        // Zeros are added to the mantissa only before another digit. So zeros at the end change only the
+        // exponent.
         let (mut zeros, mut decimals, mut any, mut point) = (0u32, 0i64, false, false);
         for byte in digits {
             match byte {
@@ -78,8 +79,8 @@ impl WrittenNumber {
 
     /// Returns the nanoseconds of a number of seconds, as Jackson 2.17 reads it into Java's `Instant`.
     ///
-    /// Digits below a nanosecond are removed. Jackson writes the whole seconds of an instant, the point, and its
-    /// nanoseconds. So a fraction after negative whole seconds counts forwards: half a second before 1970 is
+    /// Digits below a nanosecond are removed. Jackson writes the whole seconds of an instant, the point, and
+    /// its nanoseconds. So the fraction is added to negative whole seconds: half a second before 1970 is
     /// `-1.500000000`. The result is `None` for numbers that are too large.
     pub fn java_nanos(self) -> Option<i128> {
         const SECOND: u128 = 1_000_000_000;
@@ -109,7 +110,7 @@ impl WrittenNumber {
         }
     }
 
-    /// Returns the number as an integer, or `None` if it has a fraction or does not fit.
+    /// Returns the number as an integer, or `None` if the number has a fraction or does not fit into 64 bits.
     pub fn integer(self) -> Option<i64> {
         i64::try_from(self.unscaled(0)?).ok()
     }

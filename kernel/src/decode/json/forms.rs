@@ -52,7 +52,7 @@ impl FormColumn {
         }
     }
 
-    /// Keeps the first `rows` values.
+    /// Truncates the column to its first `rows` values.
     pub fn truncate(&mut self, rows: usize) {
         match &mut self.values {
             FormValues::Long(n) => n.truncate(rows),
@@ -70,7 +70,7 @@ impl FormColumn {
         }
     }
 
-    /// Returns the values, and starts a new column.
+    /// Returns the values as an Arrow array, and empties the column.
     pub fn finish(&mut self) -> ArrowResult<ArrayRef> {
         Ok(match &mut self.values {
             FormValues::Long(n) => Arc::new(n.finish()?),
@@ -80,7 +80,8 @@ impl FormColumn {
     }
 
     /// Appends the value at the cursor, which must not be null.
-    // Not inlined, so that the reader of plain columns stays small enough to inline the cursor's methods.
+    // The function is not inlined. So the reader of other columns stays small enough that the cursor's
+    // methods are inlined there.
     #[inline(never)]
     pub fn read(&mut self, cursor: &mut JsonCursor<'_>, start: ValueStart) -> JsonResult<()> {
         let before = *cursor;
@@ -132,7 +133,8 @@ fn time(form: JsonForm, cursor: &mut JsonCursor<'_>, start: ValueStart) -> JsonR
         (JsonForm::Instant(_), ValueStart::Text) => {
             let text = quoted_text(cursor)?;
             let text = as_text(&text);
-            // A whole number in quotes is refused: Java reads it as seconds, but other readers use the schema's unit.
+            // A whole number in quotes is refused, because Java reads such a number as seconds, but other
+            // readers use the schema's unit.
             if text.contains('.') && !text.contains('T') {
                 seconds_to_micros(text)
             } else {
@@ -225,7 +227,7 @@ fn date_or_character(
     Ok(value.and_then(|value| i32::try_from(value).ok()))
 }
 
-/// Reads a text of one UTF-16 code unit; an escape may also be half of a character.
+/// Reads a text of one UTF-16 code unit. An escape may also represent half of a surrogate pair.
 fn code_unit(cursor: &mut JsonCursor<'_>) -> JsonResult<Option<i64>> {
     if let Some(unit) = escaped_unit(cursor.rest()) {
         cursor.offset += 8;

@@ -12,17 +12,19 @@ use arrow_schema::Fields;
 use super::cursor::{JsonCursor, JsonResult};
 use super::quoted_key::QuotedKey;
 
-/// Largest number of fields that are searched one by one; records with more fields use a hash map.
+/// Maximum number of fields for which a key is searched by comparing all names. Records with more fields use
+/// a hash map.
 const MAX_SCANNED_FIELDS: usize = 16;
 /// Largest number of recorded keys without a field, because objects that are used as maps have arbitrary keys.
 const MAX_OTHER_KEYS: usize = 64;
-/// Number of absent members after which the next key is still found without a search, because writers omit nulls.
+/// Maximum number of absent members before a key that is still found without a search. Members are absent if
+/// writers omit nulls.
 const MAX_ABSENT: usize = 2;
 
 /// The fields of a record, and the order of the members in its objects.
 pub struct Members {
     fields: Fields,
-    /// Indexes of the fields by name, if the record has many fields.
+    /// Map from name to index of each field; empty if the record has few fields.
     by_name: HashMap<Vec<u8>, usize>,
     /// Known keys, in the order of the objects.
     known: Vec<Member>,
@@ -36,7 +38,7 @@ pub struct Member {
     pub field: usize,
 }
 
-/// Index of a key without a field; no record has this number of fields.
+/// Index that represents a key without a field. No field can have this index.
 const OTHER: usize = usize::MAX;
 
 impl Member {

@@ -54,7 +54,8 @@ pub struct JsonValues {
 impl JsonValues {
     /// Creates the columns `output`, whose fields must all be in `value_schema`; other fields are not decoded.
     ///
-    /// The Avro schema in `definition` distinguishes unions from records, and fixed uuids from text.
+    /// The Avro schema in `definition` shows which columns are unions and not records, and which are `fixed`
+    /// UUIDs and not texts.
     pub fn new(output: Vec<FieldRef>, value_schema: &Schema, definition: Option<&str>) -> Result<Self> {
         let avro_schema = definition.map(AvroType::parse_for_json).transpose()?;
         let described = avro_schema.as_ref().map_or(Ok(&[][..]), AvroType::fields)?;
@@ -76,7 +77,8 @@ impl JsonValues {
         Ok(Self { values, columns })
     }
 
-    /// Adds a message; `None` is a null value. After an error, the columns are unusable.
+    /// Appends the value of a message; a payload of `None` is a null value. After an error, the columns are
+    /// unusable.
     pub fn append(&mut self, payload: Option<&[u8]>) -> Result<()> {
         let Some(payload) = payload else {
             self.values.append_null();
@@ -96,7 +98,7 @@ impl JsonValues {
         Ok(())
     }
 
-    /// Returns the columns, and starts new columns.
+    /// Returns the columns as Arrow arrays, and empties them for the next batch.
     pub fn finish(&mut self) -> Result<Vec<ArrayRef>> {
         let fit = |(array, (field, declared)): (&ArrayRef, &(FieldRef, DataType))| {
             conform(&conform_type(array, declared)?, field)

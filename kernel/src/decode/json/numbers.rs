@@ -47,7 +47,8 @@ impl<'a> JsonCursor<'a> {
         }
     }
 
-    /// Reads a plain integer of at most 19 digits; for another number, reads nothing and returns `None`.
+    /// Reads an integer of at most 19 digits, without point or exponent. For another number, reads nothing
+    /// and returns `None`.
     #[inline]
     pub fn short_integer(&mut self) -> Option<i64> {
         let rest = self.text.get(self.offset..)?;

@@ -37,7 +37,8 @@ impl QuotedKey {
     /// Returns whether `text` begins with the key, its quotes and its colon.
     #[inline]
     pub fn is_prefix_of(&self, text: &[u8]) -> bool {
-        // Two comparisons of numbers are faster than one of slices, and most keys have at most sixteen bytes.
+        // Two comparisons of numbers are faster than one comparison of slices, and most keys have at most
+        // sixteen bytes.
         let Some(first) = text.first_chunk() else { return text.starts_with(&self.bytes) };
         if (u64::from_le_bytes(*first) ^ self.head) & self.head_bits != 0 {
             return false;

@@ -1,4 +1,4 @@
-//! Columns for objects with known keys; the last rows can be removed.
+//! Columns for objects with known keys, from which the last rows can be removed.
 
 use std::sync::Arc;
 
@@ -34,7 +34,7 @@ enum AbsentMember {
     Null,
     /// The default, as JSON.
     Default(String),
-    /// No value, because the object does not fit its schema.
+    /// No value, because an object without this field does not fit its schema.
     Refused,
 }
 
@@ -75,9 +75,10 @@ impl RecordColumn {
         matches!(self.absent.get(index), Some(AbsentMember::Null))
     }
 
-    /// Ends a row in which `filled` children received a value; the other children get their values for absent fields.
+    /// Ends a row in which `filled` children received a value. The other children receive the value for an
+    /// absent field.
     ///
-    /// `cursor` is at the end of the object, and is only used for errors.
+    /// `cursor` must be at the end of the object, and is used only for errors.
     #[inline]
     pub fn close(&mut self, filled: usize, cursor: &JsonCursor<'_>) -> JsonResult<()> {
         if filled < self.children.len() {
@@ -97,21 +98,21 @@ impl RecordColumn {
         Ok(())
     }
 
-    /// Adds a null; all columns below also get a null.
+    /// Adds a null; all child columns also get a null.
     pub fn append_null(&mut self) {
         self.children.iter_mut().for_each(JsonColumn::append_null);
         self.nulls.push(self.len);
         self.len += 1;
     }
 
-    /// Keeps the first `rows` rows.
+    /// Truncates the column to its first `rows` rows.
     pub fn truncate(&mut self, rows: usize) {
         self.children.iter_mut().for_each(|child| child.truncate(rows));
         self.len = self.len.min(rows);
         self.nulls.truncate(rows);
     }
 
-    /// Returns the rows, and starts a new column.
+    /// Returns the rows as an Arrow array, and empties the column.
     pub fn finish(&mut self) -> ArrowResult<StructArray> {
         let len = std::mem::take(&mut self.len);
         let nulls = self.nulls.finish(len);

@@ -51,7 +51,7 @@ impl<'a> JsonCursor<'a> {
         }
     }
 
-    /// Reads the rest of a text from the escape at the cursor on, and returns the whole text, which begins with
+    /// Reads the rest of a text, from the escape at the cursor on. Returns the whole text, which begins with
     /// `plain`.
     #[cold]
     fn unescape(&mut self, plain: &str) -> JsonResult<String> {
@@ -118,7 +118,8 @@ fn is_special(byte: u8) -> bool {
     byte == b'"' || byte == b'\\'
 }
 
-/// Returns a number whose lowest set bit is in the first byte of `word` that is a quote or backslash.
+/// Returns a number that marks the first quote or backslash in `word`: the lowest set bit is in the byte of
+/// this character.
 ///
 /// Bits above this bit may be wrong, because subtracting 1 from a byte that is 0 borrows from the next byte.
 #[inline]

@@ -21,7 +21,8 @@ pub const DIGITS: &str = "digits";
 /// Metadata key of a field with a special form; the value is the name of the form, see [`JsonForm`].
 pub const FORM: &str = "form";
 
-/// The conversion from declared types and the schema to types for reading, which also collects the unions.
+/// The converter from declared types and the schema to the types for reading. The converter also collects the
+/// unions.
 #[derive(Debug, Default)]
 pub struct JsonTypes {
     /// Unions in the order of their indexes.
@@ -44,7 +45,7 @@ impl JsonTypes {
         self.member(declared, kind).with_nullable(kind.is_none_or(is_nullable))
     }
 
-    /// Returns the type like `value`, but always nullable, as for the members of a union.
+    /// Returns the same type as `value`, but always nullable, because the members of a union are nullable.
     fn member(&mut self, declared: &Field, kind: Option<&AvroType>) -> Field {
         let name = declared.name();
         if let (Some(AvroType::Union(branches)), DataType::Struct(members)) = (kind, declared.data_type())

@@ -1,8 +1,8 @@
 //! The decoder of JSON values of unions with several types, which determines the branch of each value.
 //!
-//! An object whose only key names a branch is tagged, as in Avro's JSON encoding. Any other value belongs to the first
-//! branch that it fits, in the schema's order. A whole number fits a float, and a fraction fits an integer, only if no
-//! other branch fits.
+//! An object whose only key is the name of a branch is a tagged value, as in Avro's JSON encoding. Any other
+//! value belongs to the first branch of the schema that the value fits. Only if no branch fits, whole numbers
+//! are also accepted as floats, and fractions as integers.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -100,7 +100,8 @@ pub fn read_union(
 
 /// Returns whether a value fits `kind`.
 ///
-/// `lenient` also accepts whole numbers as floats, fractions as integers, and records with unknown keys.
+/// If `lenient` is set, whole numbers are also accepted as floats, fractions as integers, and objects with
+/// unknown keys as records.
 fn fits(kind: &AvroType, mut cursor: JsonCursor<'_>, start: ValueStart, lenient: bool) -> JsonResult<bool> {
     Ok(match (start, kind) {
         (_, AvroType::Omitted(kind)) => fits(kind, cursor, start, lenient)?,

@@ -1,9 +1,9 @@
 //! The conversion of JSON values to Arrow values, with the rules of Jackson; [forms](super::forms) have other rules.
 //!
-//! * Integers are whole numbers, but may have the form 1.0 or be in quotes.
+//! * Integers are whole numbers. They may have a form such as `1.0`, and may be in quotes.
 //! * Bytes are base64.
 //! * Decimals are numbers, also in quotes, or the base64 of the unscaled value.
-//! * Floats without a number in JSON, such as NaN, are texts.
+//! * Floats that JSON cannot write as a number, such as NaN, are texts.
 //!
 //! The conversion loses no digits except digits that a float cannot represent.
 
@@ -20,7 +20,7 @@ use super::unions::read_union;
 use crate::decode::buffers::BytesBuffer;
 use crate::decode::list_column::Items;
 
-/// Appends the value at the cursor, which may be null only if `nullable` is set.
+/// Appends the value at the cursor. The value may be null only if `nullable` is set.
 pub fn read(column: &mut JsonColumn, nullable: bool, cursor: &mut JsonCursor<'_>) -> JsonResult<()> {
     let start = cursor.start()?;
     match (column, start) {
@@ -208,7 +208,8 @@ fn decimal(cursor: &mut JsonCursor<'_>, start: ValueStart, precision: u8, scale:
     }
 }
 
-/// Returns the unscaled value, or an inner `None` if it does not fit, or an outer `None` if the text is not a number.
+/// Returns the unscaled value. The outer `None` means that the text is not a number; the inner `None` means
+/// that the number does not fit.
 fn exact_decimal(text: &str, precision: u8, scale: i8) -> Option<Option<i128>> {
     Some(WrittenNumber::parse(text)?.decimal(precision, scale))
 }

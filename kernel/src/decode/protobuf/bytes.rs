@@ -59,7 +59,7 @@ impl BytesColumn {
         self.offsets.push(end);
     }
 
-    /// Removes the rows from `rows` on.
+    /// Truncates the column to its first `rows` rows.
     pub fn truncate(&mut self, rows: usize) {
         self.offsets.truncate(rows + 1);
         self.data.truncate(self.offsets.last().copied().unwrap_or_default() as usize);

@@ -3,10 +3,10 @@
 //! Columns are complete if the encoder writes exactly the same bytes from them. Then every other schema reads the same
 //! values from the columns and from the message.
 //!
-//! The encoder writes known fields in the order of their numbers, each once, and in as few bytes as possible. It omits
-//! the zero of a field without presence. Most official libraries write such messages.
+//! The encoder writes each known field once, in the order of the numbers, and in as few bytes as possible.
+//! For a field without presence, the encoder omits zero. Most official libraries write such messages.
 //!
-//! Columns for messages with groups always count as incomplete.
+//! The check always treats the columns of messages with groups as incomplete.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -65,7 +65,7 @@ enum ValueShape {
 }
 
 impl ProtobufCompleteness {
-    /// Creates the check; returns an error of the kind "schema" if the definition is not a plan.
+    /// Creates the check; returns an error of the kind `schema` if the definition is not a plan.
     pub fn new(definition: &str) -> Result<Self> {
         let plan = ProtobufPlan::parse(definition)?;
         let mut messages =
@@ -150,7 +150,7 @@ impl ProtobufCompleteness {
             return Ok(false);
         }
         let mut message = cursor.message()?;
-        // A map contains only the last of equal keys.
+        // If a key is repeated, the map contains only the last entry with this key.
         let is_new = !field.is_map || keys.insert(message.next_field()?);
         Ok(is_new && self.is_message_complete(index, depth + 1, &mut message)?)
     }

@@ -8,16 +8,17 @@ const MAX_UNKNOWN_DEPTH: usize = 100;
 /// An error in a payload, and its position.
 #[derive(Debug)]
 pub struct ProtobufFault {
-    /// Path of the value: field names, outermost first; empty outside known fields.
+    /// Path of the value: the names of its fields, from the outermost to the innermost; empty outside known
+    /// fields.
     pub path: String,
-    /// Text "expected ..., got ...".
+    /// Error text of the form `expected ..., got ...`.
     pub why: String,
     /// Offset in the payload, in bytes.
     pub position: usize,
 }
 
 impl ProtobufFault {
-    /// Adds the field `name` before the path.
+    /// Prepends the field `name` to the path.
     pub fn below(mut self: Box<Self>, name: &str) -> Box<Self> {
         self.path = if self.path.is_empty() { name.to_owned() } else { format!("{name}.{}", self.path) };
         self

@@ -1,7 +1,7 @@
 //! Columns of scalars under construction.
 //!
-//! The value of an open row may be set again, because the last value in the message counts. If the length of a column
-//! exceeds the open row, the row has a value.
+//! The value of an open row may be set again, because a column contains the last value in the message. The
+//! open row has a value if the column's length is greater than the number of the row.
 
 use std::sync::Arc;
 
@@ -143,7 +143,7 @@ impl ScalarColumn {
         }
     }
 
-    /// Sets the value of `row` to zero if it has none.
+    /// Sets the value of `row` to zero if `row` has no value yet.
     pub fn ensure_value(&mut self, row: usize) -> std::result::Result<(), String> {
         if self.len() > row {
             return Ok(());
@@ -194,7 +194,7 @@ impl ScalarColumn {
         }
     }
 
-    /// Removes the rows from `rows` on.
+    /// Truncates the column to its first `rows` rows.
     pub fn truncate(&mut self, rows: usize) {
         every!(&mut self.store, values => values.truncate(rows));
         self.nulls.truncate(rows);
@@ -215,7 +215,7 @@ impl ScalarColumn {
         }
     }
 
-    /// Returns the column, and starts a new column.
+    /// Returns the values as an Arrow array, and empties the column.
     pub fn finish(&mut self) -> Result<ArrayRef> {
         let nulls = self.nulls.finish(self.len());
         Ok(match &mut self.store {

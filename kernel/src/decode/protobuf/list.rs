@@ -112,13 +112,13 @@ impl RepeatedColumn {
         self.rows.push_null();
     }
 
-    /// Removes the rows from `rows` on, and the items of an open row.
+    /// Truncates the column to its first `rows` closed rows, and removes the items of an open row.
     pub fn truncate(&mut self, rows: usize) {
         let items = self.rows.truncate(rows);
         self.items.truncate(items);
     }
 
-    /// Returns the lists, and starts a new column.
+    /// Returns the lists as an Arrow array, and empties the column.
     pub fn finish(&mut self) -> Result<ArrayRef> {
         let nulls = self.rows.nulls.finish(self.rows.len());
         let offsets = OffsetBuffer::new(self.rows.finish_offsets().into());
@@ -134,7 +134,7 @@ pub struct MapColumn {
     keys: ScalarColumn,
     values: FieldColumn,
     rows: Rows,
-    /// Numbers of entries, ascending, whose key is repeated later in their row: the last entry counts.
+    /// Numbers of the entries whose key is repeated later in the row, ascending. These entries are removed.
     overwritten: Vec<usize>,
 }
 
@@ -183,7 +183,7 @@ impl MapColumn {
         self.rows.push_null();
     }
 
-    /// Removes the rows from `rows` on, and the entries of an open row.
+    /// Truncates the column to its first `rows` closed rows, and removes the entries of an open row.
     pub fn truncate(&mut self, rows: usize) {
         let entries = self.rows.truncate(rows);
         self.keys.truncate(entries);

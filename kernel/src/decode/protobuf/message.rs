@@ -11,7 +11,7 @@ use super::nulls::Nulls;
 use crate::error::{KernelError, Result};
 use crate::protobuf::{self, FieldPlan, GROUP_END, ProtobufPlan, Shape};
 
-/// Limit of the field numbers that are found by a table.
+/// Upper limit, exclusive, of the field numbers that `table` contains.
 const TABLE_SIZE: u32 = 256;
 const NO_SLOT: u16 = u16::MAX;
 
@@ -162,7 +162,8 @@ impl MessageColumn {
         slot.node.read(row, tag, cursor).map_err(|fault| fault.below(&slot.name))
     }
 
-    /// Removes the values of other members of a oneof, because only the last member counts.
+    /// Removes the values of other members of a oneof, because the columns contain only the last member in
+    /// the message.
     #[inline]
     fn remove_siblings(&mut self, row: usize, index: usize) {
         let count = self.slots.get(index).map_or(0, |slot| slot.siblings.len());
@@ -198,7 +199,7 @@ impl MessageColumn {
         }
     }
 
-    /// Removes the rows from `rows` on.
+    /// Truncates the column to its first `rows` rows.
     pub fn truncate(&mut self, rows: usize) {
         self.rows = self.rows.min(rows);
         self.nulls.truncate(rows);
@@ -223,7 +224,7 @@ impl MessageColumn {
         self.nulls = Nulls::default();
     }
 
-    /// Returns the structs, and starts a new column.
+    /// Returns the structs as an Arrow array, and empties the column.
     pub fn finish(&mut self) -> Result<ArrayRef> {
         let nulls = self.nulls.finish(self.rows);
         let rows = std::mem::take(&mut self.rows);

@@ -49,7 +49,7 @@ impl ProtobufValues {
         Ok(Self { plan, columns: output, root, rows: 0, versions: HashSet::new() })
     }
 
-    /// Returns whether `add_version` was called with the version.
+    /// Returns whether `add_version` was already called for this version.
     pub fn knows(&self, version: &[u8]) -> bool {
         self.versions.contains(version)
     }
@@ -63,7 +63,7 @@ impl ProtobufValues {
         Ok(())
     }
 
-    /// Adds a message; `None` is a null value.
+    /// Appends the value of a message; a payload of `None` is a null value.
     pub fn append(&mut self, payload: Option<&[u8]>, version: &[u8]) -> Result<()> {
         let row = self.rows;
         match payload {
@@ -84,7 +84,7 @@ impl ProtobufValues {
         Ok(())
     }
 
-    /// Returns the columns, and starts new columns.
+    /// Returns the columns as Arrow arrays, and empties them for the next batch.
     pub fn finish(&mut self) -> Result<Vec<ArrayRef>> {
         self.rows = 0;
         self.root.restart();

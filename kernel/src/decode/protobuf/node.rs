@@ -3,8 +3,8 @@
 //! A message may contain fields in any order, several times, and in pieces. So a row stays open until its message ends.
 //! Until then, scalars may be set again, messages merge, lists grow, and the member of a oneof may be removed.
 //!
-//! If the length of a node exceeds the open row, the node has a value for this row. Lists and maps append their items
-//! immediately, and end a row by its offset.
+//! A column has a value for the open row if the column's length is greater than the number of the row. Lists
+//! and maps append their items immediately, and end a row by its offset.
 
 use arrow_array::ArrayRef;
 
@@ -130,7 +130,7 @@ impl FieldColumn {
         }
     }
 
-    /// Ends `row`; without a value, it gets the field's default or null.
+    /// Ends `row`; a row without a value gets the field's default or null.
     #[inline]
     pub fn end_row(&mut self, row: usize) -> std::result::Result<(), String> {
         match self {
@@ -162,7 +162,7 @@ impl FieldColumn {
         }
     }
 
-    /// Removes the rows from `rows` on, and the items of an open row.
+    /// Truncates the column to its first `rows` closed rows, and removes the items of an open row.
     pub fn truncate(&mut self, rows: usize) {
         match self {
             Self::Leaf(leaf) | Self::Wrapped(leaf) => leaf.truncate(rows),
@@ -174,7 +174,7 @@ impl FieldColumn {
         }
     }
 
-    /// Returns the column, and starts a new column.
+    /// Returns the values as an Arrow array, and empties the column.
     pub fn finish(&mut self) -> Result<ArrayRef> {
         match self {
             Self::Leaf(leaf) | Self::Wrapped(leaf) => leaf.finish(),

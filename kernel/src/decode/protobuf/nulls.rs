@@ -9,19 +9,19 @@ pub struct Nulls {
 }
 
 impl Nulls {
-    /// Marks `row` as null; it must be higher than all marked rows.
+    /// Marks `row` as null; `row` must be higher than all rows that are already marked.
     pub fn push(&mut self, row: usize) {
         self.rows.push(row);
     }
 
-    /// Removes the rows from `rows` on.
+    /// Removes the marks of all rows from row `rows` on.
     pub fn truncate(&mut self, rows: usize) {
         while self.rows.last().is_some_and(|row| *row >= rows) {
             self.rows.pop();
         }
     }
 
-    /// Returns Arrow's null buffer for `rows` rows, and empties the set.
+    /// Returns Arrow's null buffer for `rows` rows, and removes all marks.
     pub fn finish(&mut self, rows: usize) -> Option<NullBuffer> {
         if self.rows.is_empty() {
             return None;

@@ -35,7 +35,7 @@ impl TimeColumn {
         self.micros.len()
     }
 
-    /// Sets the value of `row` to zero if it has none.
+    /// Sets the value of `row` to zero if `row` has no value yet.
     pub fn ensure_value(&mut self, row: usize) {
         if self.micros.len() <= row {
             (self.seconds, self.nanos) = (0, 0);
@@ -77,13 +77,13 @@ impl TimeColumn {
         self.micros.push(0);
     }
 
-    /// Removes the rows from `rows` on.
+    /// Truncates the column to its first `rows` rows.
     pub fn truncate(&mut self, rows: usize) {
         self.micros.truncate(rows);
         self.nulls.truncate(rows);
     }
 
-    /// Returns the column, and starts a new column.
+    /// Returns the values as an Arrow array, and empties the column.
     pub fn finish(&mut self) -> ArrayRef {
         let nulls = self.nulls.finish(self.micros.len());
         let micros = take_values(&mut self.micros).into();

@@ -20,7 +20,7 @@ use union::BoundUnion;
 pub enum Bound {
     /// Always null.
     Null,
-    /// A value without a column: always null, if the schema allows null.
+    /// A value without a column. The value is always null, and is refused if the schema does not allow null.
     Unheld,
     /// `boolean`
     Boolean(BooleanArray),
@@ -28,7 +28,7 @@ pub enum Bound {
     Int(Int32Array),
     /// `long`
     Long(Int64Array),
-    /// A type with a form of its own in JSON.
+    /// A type with a special form in JSON.
     Form(BoundForm),
     /// `float`
     Float(Float32Array),
@@ -42,7 +42,7 @@ pub enum Bound {
     Fixed(FixedSizeBinaryArray),
     /// `uuid` on a fixed
     Uuid(FixedSizeBinaryArray),
-    /// `decimal`, on a fixed of this many bytes, or on bytes
+    /// `decimal`, which is based on `fixed` with this number of bytes, or on `bytes` for `None`
     Decimal(Decimal128Array, Option<i32>),
     /// `enum` and its symbols
     Enum(StringArray, Vec<String>),
@@ -52,7 +52,7 @@ pub enum Bound {
     Map(MapArray, StringArray, Box<Bound>),
     /// `record` and its fields
     Record(StructArray, Vec<BoundField>),
-    /// A union with null, the index of null among its branches.
+    /// A union of null and one other type, and the index of null among the branches.
     Nullable(Box<Bound>, u8),
     /// A union of one branch.
     Lone(Box<Bound>),
@@ -65,7 +65,7 @@ pub enum Bound {
 pub struct BoundField {
     /// The field's name.
     pub name: String,
-    /// The name as a key of JSON, with the comma before it and the colon after it.
+    /// The name as a key in JSON, with a comma before the key and a colon after the key.
     pub json_key: Token,
     /// The field's values.
     pub values: Bound,
@@ -81,7 +81,7 @@ impl BoundField {
 /// A value that does not fit its type.
 #[derive(Debug)]
 pub struct Refused {
-    /// Names of the fields that contain the value, outermost first.
+    /// Names of the fields that contain the value, from the outermost to the innermost.
     pub path: String,
     /// The expected and the found value.
     pub why: String,
@@ -93,7 +93,7 @@ impl Refused {
         Box::new(Self { path: String::new(), why: why.into() })
     }
 
-    /// Creates the error of a null value whose schema has no null.
+    /// Creates the error of a null value whose schema does not allow null.
     pub fn null() -> Box<Self> {
         Self::new("expected a value, got null; the schema does not allow null here")
     }

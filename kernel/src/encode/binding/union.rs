@@ -21,13 +21,13 @@ pub struct BoundUnion {
 /// A branch that is not null.
 #[derive(Debug)]
 pub struct Member {
-    /// The index among all branches.
+    /// The index of the branch in the union. The branch for null is counted too.
     pub branch: usize,
     /// The member's values.
     pub values: Bound,
     /// The name of the branch in JSON.
     pub tag: String,
-    /// True if the value alone shows its branch in JSON.
+    /// True if the value alone determines its branch in JSON.
     pub evident_from_value: bool,
 }
 
@@ -57,7 +57,7 @@ impl BoundUnion {
         self.array.is_null(row) || self.members.iter().all(|member| member.values.is_null(row))
     }
 
-    /// Returns the one member that is set. `None` means that no member is set, and null is a branch.
+    /// Returns the only member that is set. `None` means that no member is set, and that null is a branch.
     pub fn chosen(&self, row: usize) -> std::result::Result<Option<&Member>, Box<Refused>> {
         if self.array.is_null(row) {
             return self.none("null");
@@ -94,7 +94,7 @@ impl BoundUnion {
             && self.members.iter().any(|member| number(&member.values))
     }
 
-    /// Returns whether a branch other than a number's can be text in JSON.
+    /// Returns whether a branch that is not a number can be text in JSON.
     pub fn has_text(&self) -> bool {
         self.members.iter().any(|member| {
             matches!(

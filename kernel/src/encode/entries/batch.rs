@@ -1,8 +1,7 @@
 //! The beginning and the end of each entry.
 //!
-//! A [`PartitionWriter`] receives the messages that one call of
-//! [`Encoder::encode`](crate::encode::Encoder::encode) sends to one partition. It has at most one open entry:
-//! the messages of a batch that is not yet a frame.
+//! A [`PartitionWriter`] receives the messages of one partition, and has at most one open entry. An open entry
+//! is a batch that is not yet a frame. Each call of `Encoder::encode` creates new writers.
 //!
 //! ```text
 //! | state | event                                                | effect                                              |
@@ -17,29 +16,29 @@
 //! ```
 //!
 //! A message may not share an entry if batching is off. The same applies to a message with a delivery time,
-//! clusters for its replication, or a sequence id from its row. These are fields of the entry's metadata. A
-//! message must be chunked if it is larger, with its metadata, than `chunk_bytes` or than the broker's limit
-//! (`max_message_bytes`).
+//! clusters for its replication, or a sequence id from its row. Such values are fields of the entry's
+//! metadata. A message must be chunked if it is larger, with its metadata, than `chunk_bytes` or than the
+//! broker's limit (`max_message_bytes`).
 //!
-//! The partition of a message is the row's partition, or otherwise the partition of its key. Messages without
-//! either go to one partition after the other. The turn passes to the next partition when an entry closes,
-//! and at the end of a call, so a turn is one whole entry.
+//! The partition of a message is the row's partition. If the row names no partition, the key determines the
+//! partition. Messages with neither are sent to the partitions in turn. When an entry closes, and at the end
+//! of a call, the next partition is used.
 //!
 //! An entry never becomes too large:
-//! * Before a message joins, the code computes an upper bound of its size: payload, keys, properties and a
-//!   fixed sum for the fields around them. So an entry of several messages has at most `max_bytes`, and has
-//!   room for its metadata (`overhead`).
+//! * Before a message joins an entry, the code computes an upper limit on its size. The limit is the sum of
+//!   payload, keys, properties and a fixed number of bytes for other fields. So an entry of several messages
+//!   has at most `max_bytes`, and has room for its metadata (`overhead`).
 //! * Compression never adds bytes, because `packing` sends the payload uncompressed if compression enlarges
 //!   it. Encryption adds `encryption_bytes`.
-//! * So only an entry of a single message can be too large. Without `chunk_bytes` the message is compressed
-//!   first, and is an error only if it is too large even then.
+//! * So only an entry of a single message can be too large. Without `chunk_bytes`, such a message is
+//!   compressed first. It is an error if the compressed message is still too large.
 //! * The rule for keys and properties is stricter (`check_metadata`). An entry of one message stores them
 //!   uncompressed, and whether a message can be sent must not depend on the messages that share its entry.
 //!
-//! Every message and every chunk has the next sequence id. An entry of several messages contains its first id
-//! in `MessageMetadata` and its last as `highest_sequence_id`; a receipt contains the first. The sequence ids
-//! of the producer advance only after the whole call succeeded: a call that fails drops its writers and
-//! leaves the encoder unchanged.
+//! Every message and every chunk has the next sequence id. The metadata of an entry with several messages
+//! contains the first of their ids, and the last id as `highest_sequence_id`. A receipt contains the first
+//! id. The sequence ids of the producer advance only after the whole call succeeded. A call that fails drops
+//! its writers and leaves the encoder unchanged.
 
 use super::frame::{in_command, put_frame};
 use super::packing::Packing;
@@ -64,7 +63,7 @@ pub struct PartitionWriter<'a> {
     count: usize,
     first_row: usize,
     next_sequence_id: u64,
-    /// The fields that contain the key of the open entry, with `by_key`.
+    /// The fields that contain the key of the open entry; empty without `by_key`.
     key_fields: Vec<u8>,
 }
 
@@ -94,8 +93,8 @@ impl<'a> PartitionWriter<'a> {
             return false;
         }
         let after = self.messages.len().saturating_add(bytes);
-        // The entry also needs room for metadata, and for the bytes that a codec adds to payloads that it
-        // cannot compress.
+        // The entry also needs room for metadata, and for the bytes that a codec adds to a payload that is
+        // not compressible.
         let entry_limit = self.limits.max_message_bytes.saturating_sub(self.overhead());
         after > self.limits.max_bytes || after > entry_limit
     }
@@ -107,9 +106,9 @@ impl<'a> PartitionWriter<'a> {
         names + self.key_fields.len() + self.limits.encryption_bytes + 128
     }
 
-    /// Refuses a message whose properties and keys (`bytes`) are too large for an entry of its own. A batch
-    /// compresses them, but whether a message can be sent must not depend on the messages that share its
-    /// entry.
+    /// Refuses a message whose properties and keys (`bytes`) are too large for an entry with only this
+    /// message. A batch compresses them, but whether a message can be sent must not depend on the messages
+    /// that share its entry.
     pub fn check_metadata(&self, bytes: usize, row: usize) -> Result<()> {
         let most = self.limits.max_message_bytes.saturating_sub(self.overhead());
         if bytes <= most {
@@ -148,7 +147,7 @@ impl<'a> PartitionWriter<'a> {
         Ok(self.count >= self.limits.max_messages || self.messages.len() >= self.limits.max_bytes)
     }
 
-    /// Sets the fields by which brokers dispatch an entry, as in the KEY_BASED batches of Java.
+    /// Sets the key fields that brokers use to dispatch an entry, as Java's `KEY_BASED` batcher does.
     fn name_key(&mut self, single: &SingleMetadata<'_>) {
         self.key_fields.clear();
         if let Some(key) = single.partition_key {
@@ -188,8 +187,8 @@ impl<'a> PartitionWriter<'a> {
         Ok(())
     }
 
-    /// Returns the metadata that do not depend on the messages. For an entry of one unbatched message they
-    /// are complete.
+    /// Returns the metadata that do not depend on the messages. An entry of one unbatched message needs no
+    /// other metadata.
     pub fn own_metadata(&self) -> MessageMetadata<'a> {
         MessageMetadata {
             producer_name: self.producer.producer_name.as_bytes(),
@@ -209,7 +208,7 @@ impl<'a> PartitionWriter<'a> {
         self.next_sequence_id = self.next_sequence_id.wrapping_add(1);
     }
 
-    /// Ends a message whose entries are the last `entries` ones.
+    /// Ends a message that consists of the last `entries` entries.
     pub fn end_message(&mut self, entries: usize) {
         self.num_messages += 1;
         if entries > 1 {

@@ -1,9 +1,9 @@
 //! Messages to entries inside SEND frames.
 //!
 //! [`batch`] collects the messages of one partition and decides where an entry begins and ends. [`unbatched`]
-//! sends messages in entries of their own, and cuts them into chunks if one entry has no room. [`packing`]
-//! compresses and encrypts the payload of an entry, [`frame`] adds the frame, and [`resend`] renames chunks
-//! that are sent again.
+//! sends each message in a separate entry, and cuts a message into chunks if one entry has no room.
+//! [`packing`] compresses and encrypts the payload of an entry, [`frame`] adds the frame, and [`resend`]
+//! renames chunks that are sent again.
 
 pub mod batch;
 mod frame;
@@ -19,14 +19,14 @@ use crate::error::{ErrorKind, KernelError};
 pub struct Limits {
     /// Codec of the payload.
     pub codec: Codec,
-    /// Most messages of an entry.
+    /// Maximum number of messages in an entry.
     pub max_messages: usize,
-    /// Most uncompressed bytes of an entry with several messages.
+    /// Maximum number of uncompressed bytes of an entry with several messages.
     pub max_bytes: usize,
-    /// Most bytes of an entry as sent.
+    /// Maximum number of bytes of an entry in the form in which it is sent.
     pub max_message_bytes: usize,
-    /// Largest number of bytes of a chunk. Larger messages are cut into chunks; with `None` they are an
-    /// error.
+    /// Maximum number of bytes of a chunk. Larger messages are cut into chunks; if `None`, larger messages
+    /// are an error.
     pub chunk_bytes: Option<usize>,
     /// True if all messages of an entry have the same key, which the entry's metadata contains too.
     pub by_key: bool,
@@ -45,7 +45,7 @@ pub struct Producer {
     pub next_sequence_id: u64,
     /// Version of the messages' schema.
     pub schema_version: Option<Vec<u8>>,
-    /// Most and least significant bits of the transaction of its messages.
+    /// Most and least significant bits of the id of the transaction to which the messages belong.
     pub transaction: Option<(u64, u64)>,
 }
 
@@ -62,9 +62,9 @@ pub struct SendFrames {
     pub last_sequence_id: u64,
     /// Sequence id of each frame; no two are equal.
     pub sequence_ids: Vec<u64>,
-    /// End of each frame in `frames`.
+    /// Offset in `frames` of the end of each frame.
     pub ends: Vec<usize>,
-    /// The frames of each chunked message: index of its first, and index after its last.
+    /// The frames of each chunked message: the index of its first frame, and the index after its last frame.
     pub chunked: Vec<(usize, usize)>,
     /// Number of messages in all frames.
     pub num_messages: usize,

@@ -11,10 +11,10 @@ const NONCE_BYTES: usize = 12;
 /// Number of bytes that AES-GCM adds to a payload.
 const TAG_BYTES: usize = 16;
 
-/// The data key of one encoder, which encrypts every entry.
+/// The data key with which one encoder encrypts every entry.
 ///
 /// Nonces are consecutive numbers. A data key is never passed to two encoders, so no nonce is used twice with
-/// a key.
+/// the same key.
 pub struct EntryCipher {
     aes: Box<Aes256Gcm>,
     /// The wrapped data key: an `EncryptionKeys` message for each key pair.
@@ -106,13 +106,14 @@ impl<'a> Packing<'a> {
     }
 }
 
-/// The cipher of one entry. Without a key it changes nothing.
+/// The cipher of one entry. Without a key, the entry stays unchanged.
 pub struct Encryptor<'a> {
     cipher: Option<&'a mut EntryCipher>,
 }
 
 impl Encryptor<'_> {
-    /// Adds the fields of the encryption to `metadata`, and passes it to `send` with the encrypted payload.
+    /// Adds the fields of the encryption to `metadata`, and passes `metadata` and the encrypted payload to
+    /// `send`.
     pub fn encrypt_entry<T>(
         &mut self,
         metadata: &mut Vec<u8>,

@@ -3,14 +3,14 @@
 //! # The problem
 //!
 //! A producer that loses its connection does not know which of its unconfirmed frames the broker stored, and
-//! sends all of them again. A batch is then stored twice at worst. A chunked message is different: readers
-//! join chunks by `uuid`, and not all readers accept a chunk twice. Java's client ignores the second one. The
-//! C++ client, on which the official Python client is built, drops the whole message.
+//! sends all of them again. In the worst case, a batch is then stored twice. A chunked message is different,
+//! because readers join chunks by `uuid`, and not all readers accept a chunk twice. Java's client ignores the
+//! second copy. The C++ client, on which the official Python client is built, drops the whole message.
 //!
 //! # The protocol
 //!
-//! The caller (`client/broker/unconfirmed.py`) keeps the last chunk of a message until all others are
-//! confirmed.
+//! The caller (`client/broker/unconfirmed.py`) sends the last chunk of a message only after all other chunks
+//! are confirmed.
 //!
 //! ```text
 //! | the connection breaks                        | the broker stores        | the producer sends                            |
@@ -20,10 +20,10 @@
 //! | after that                                   | all but perhaps the last | the last chunk, with the same uuid            |
 //! ```
 //!
-//! In the second row no reader can have joined the first attempt, because its last chunk was never sent. Its
-//! chunks remain as garbage that every client drops. The new attempt is another message with its own uuid, so
-//! none of its chunks arrives twice. In the third row only the last chunk may arrive twice. At that time a
-//! reader already has the whole message, or receives it now.
+//! In the second row no reader can have joined the first attempt, because its last chunk was never sent. The
+//! chunks of the first attempt remain in the topic, and every client drops them. The new attempt is another
+//! message with its own uuid, so none of its chunks arrives twice. In the third row only the last chunk may
+//! arrive twice. At that time a reader already has the whole message, or receives it now.
 //!
 //! # The bytes
 //!
@@ -50,7 +50,7 @@ fn digits(attempt: u32) -> String {
 }
 
 /// Returns the SEND frames of a message's chunks with the uuid of another attempt. Attempt 0 has the original
-/// uuid. Apart from the checksums no other byte changes. Fails with "corrupt" for other frames.
+/// uuid. Only the uuid and the checksums change. Fails with an error of the kind `corrupt` for other frames.
 pub fn renew_chunks(frames: &[u8], attempt: u32) -> Result<Vec<u8>> {
     let mut out = frames.to_vec();
     let mut start = 0;

@@ -1,4 +1,4 @@
-//! Messages with one or more entries of their own: delayed messages, chunked messages, and messages without
+//! Messages that share no entry with other messages: delayed messages, chunked messages, and messages without
 //! batching.
 //!
 //! The entry's metadata contains the fields that `SingleMessageMetadata` contains for a batched message.
@@ -11,7 +11,7 @@ use crate::error::Result;
 use crate::metadata::{MessageMetadata, SingleMetadata};
 use crate::wire::{put_bytes, put_number};
 
-/// Room for numbers that differ between chunks, and for the frame of an entry.
+/// Number of bytes to reserve for numbers that differ between chunks, and for the frame of an entry.
 const SPARE_BYTES: usize = 64;
 
 /// The fields that an entry of one message has besides the fields of a batched message.
@@ -26,7 +26,8 @@ pub struct UnbatchedFields<'a> {
 }
 
 impl UnbatchedFields<'_> {
-    /// Returns whether the message can share an entry, whose metadata apply to all its messages.
+    /// Returns whether the message can share an entry with other messages. The metadata of a shared entry
+    /// apply to all its messages.
     pub fn is_default(&self) -> bool {
         self.deliver_at.is_none() && self.replicate_to.is_empty() && self.sequence_id.is_none()
     }
@@ -39,7 +40,7 @@ impl PartitionWriter<'_> {
         limits.chunk_bytes.is_some_and(|most| bytes + self.overhead() > most.min(limits.max_message_bytes))
     }
 
-    /// Sends one message in entries of its own, after the open entry.
+    /// Closes the open entry, and then sends one message in one or more separate entries.
     pub fn append_unbatched(
         &mut self,
         single: &SingleMetadata<'_>,
@@ -71,8 +72,9 @@ impl PartitionWriter<'_> {
             let overhead = first.len() + uuid.len() + limits.encryption_bytes + SPARE_BYTES;
             let pieces = pieces(packed.payload, overhead, &limits, row)?;
             for (index, piece) in pieces.iter().enumerate() {
-                // Each chunk has a sequence id of its own. A broker that loads the topic again continues from the
-                // last id in the topic. It would drop a chunk with the same id as a duplicate.
+                // Each chunk has its own sequence id. A broker that loads the topic again continues from the
+                // last id in the topic. If the chunks had the same id, the broker would drop them as
+                // duplicates.
                 let (mut metadata, _) = head(self);
                 if pieces.len() > 1 {
                     put_chunk(&mut metadata, &uuid, pieces.len(), packed.payload.len(), index);
@@ -89,7 +91,7 @@ impl PartitionWriter<'_> {
     }
 }
 
-/// Cuts the payload into as few parts as possible, in order; at least one.
+/// Cuts the payload into as few parts as possible, in order. The result has at least one part.
 fn pieces<'p>(payload: &'p [u8], overhead: usize, limits: &Limits, row: usize) -> Result<Vec<&'p [u8]>> {
     let most = limits.chunk_bytes.unwrap_or(usize::MAX).min(limits.max_message_bytes);
     if payload.len().saturating_add(overhead) <= most {

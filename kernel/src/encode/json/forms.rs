@@ -1,4 +1,4 @@
-//! Values with a form of their own in JSON, so that Pulsar's Java client reads the same value.
+//! Values with a special form in JSON, so that Pulsar's Java client reads the same value.
 //!
 //! Dates and times are ISO 8601 texts. A Java `Instant` would read a number as seconds, and other readers
 //! would read it in the schema's unit. No reader confuses a text with another value.

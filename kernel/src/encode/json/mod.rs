@@ -86,7 +86,7 @@ fn put_rarer(node: &Bound, row: usize, out: &mut Vec<u8>) -> EncodeResult {
     Ok(())
 }
 
-/// Appends the bare value if it shows its branch, otherwise `{"branch": value}`.
+/// Appends the bare value if the value determines its branch, otherwise `{"branch": value}`.
 fn union(union: &BoundUnion, row: usize, out: &mut Vec<u8>) -> EncodeResult {
     let Some(member) = union.chosen(row)? else {
         out.extend_from_slice(b"null");
@@ -126,7 +126,7 @@ pub fn record(fields: &[BoundField], row: usize, out: &mut Vec<u8>) -> EncodeRes
         field.json_key.put(out);
         write(&field.values, row, out).map_err(|e| e.below(&field.name))?;
     }
-    // Each key begins with a comma; the first becomes the brace.
+    // Each key begins with a comma; the comma of the first key is replaced by the brace.
     match out.get_mut(start) {
         Some(first) => *first = b'{',
         None => out.push(b'{'),

@@ -1,8 +1,8 @@
 //! Parts of JSON text, in the format of Jackson and serde_json.
 //!
-//! Most parts are a few bytes long. Copying a block of fixed size and cutting off its end needs a few
-//! instructions. A copy of the exact size is a call that branches on the size, so short parts are copied in
-//! blocks.
+//! Most parts are a few bytes long. A few instructions are enough to copy a block of fixed size and then cut
+//! off its end. A copy of the exact size is a function call that branches on the size. So short parts are
+//! copied as blocks.
 
 /// Number of bytes that one copy writes.
 const BLOCK: usize = 32;
@@ -34,7 +34,7 @@ impl Token {
     }
 }
 
-/// Appends `length` bytes of `data` from `start` on, which must exist.
+/// Appends `length` bytes of `data` from `start` on. `data` must contain these bytes.
 #[inline]
 fn put_part(out: &mut Vec<u8>, data: &[u8], start: usize, length: usize) {
     match block_at(data, start) {
@@ -143,15 +143,16 @@ fn put_digits(out: &mut Vec<u8>, number: u64) {
 /// Appends a number below 10^8 without leading zeros.
 #[inline(always)]
 fn put_head(out: &mut Vec<u8>, number: u32) {
-    // The length is computed from the number. Computing it from the digits would delay the next part.
+    // The length is computed from the number. To compute the length from the digits would delay the next
+    // part.
     let length = 1 + number.max(1).ilog10() as usize;
     put_cut(out, &((eight_digits(number) | ZEROS) >> (64 - 8 * length)).to_le_bytes(), length);
 }
 
 /// Returns the digits of a number below 10^8 as bytes, with the first in the lowest byte.
 ///
-/// Halves, quarters and digits are split off in all parts at the same time. The factors divide by 100 numbers
-/// below 10^4, and by 10 numbers below 100.
+/// Halves, quarters and digits are split off in all parts at the same time. One factor divides numbers below
+/// 10^4 by 100; the other divides numbers below 100 by 10.
 #[inline(always)]
 fn eight_digits(number: u32) -> u64 {
     let halves = u64::from(number / 10_000) | u64::from(number % 10_000) << 32;
@@ -161,13 +162,13 @@ fn eight_digits(number: u32) -> u64 {
     tens | (quarters - 10 * tens) << 8
 }
 
-/// Appends the shortest number that reads back as `value`. JSON has no number for NaN and infinities, which
-/// Jackson writes and reads as names.
+/// Appends the shortest number that is read as the same `value`. JSON has no number for NaN and infinities,
+/// which Jackson writes and reads as names.
 #[inline]
 pub fn put_double(out: &mut Vec<u8>, value: f64) {
     let size = value.abs();
-    // A decimal of at most 15 digits is the shortest that reads back as its double. The quotient below is
-    // rounded like a decimal that is read. Prices and whole numbers have no more digits.
+    // A decimal of at most 15 digits is the shortest text that is read as the same double. The quotient below
+    // is rounded like a decimal that is read. Prices and whole numbers have no more digits.
     let scaled = (size * 1e4 + 0.5) as i64;
     if scaled >= 1_000_000_000_000_000 || scaled as f64 / 1e4 != size {
         return put_any_double(out, value);
@@ -207,7 +208,7 @@ pub fn put_float(out: &mut Vec<u8>, value: f32) {
     }
 }
 
-/// Returns the name of a value that is no number in JSON.
+/// Returns the name of NaN or an infinity, which JSON cannot write as a number.
 pub fn odd_number(value: f64) -> Option<&'static str> {
     if value.is_nan() {
         Some("NaN")

@@ -124,7 +124,7 @@ fn tagged(scalar: &Scalar, number: u32, row: usize, out: &mut Vec<u8>) -> Encode
     scalar_value(scalar, row, out)
 }
 
-/// Returns whether the value is the default, which is left out for a field without presence.
+/// Returns whether the value is the default. A field without presence is omitted if it has the default.
 fn is_zero(scalar: &Scalar, row: usize) -> Result<bool, Box<Refused>> {
     Ok(match scalar {
         Scalar::Int32(a) | Scalar::ZigZag32(a) | Scalar::SFixed32(a) => a.value(row) == 0,
@@ -185,8 +185,8 @@ fn put_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
     out.extend_from_slice(bytes);
 }
 
-/// Appends the output of `write` after its length. Most lengths fit into the one byte that is reserved before
-/// the call.
+/// Appends the output of `write` after its length. One byte is reserved for the length before the call, and
+/// most lengths fit into this byte.
 fn delimited(out: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>) -> EncodeResult) -> EncodeResult {
     let start = out.len() + 1;
     out.push(0);

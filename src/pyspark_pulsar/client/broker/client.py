@@ -1,8 +1,8 @@
 """A client of brokers, for requests without a consumer or producer: lookups, partitions, schemas, topic lists.
 
-A `BrokerClient` has one connection for each broker (`broker_connections`), and remembers which broker serves a topic
-(`topic_owners`). Requests with a temporary failure, such as a lost connection or a moving topic, are repeated after
-growing pauses until `patience_ms` is over.
+A `BrokerClient` has one connection to each broker (`broker_connections`), and caches which broker owns a topic
+(`topic_owners`). A request that fails temporarily, for example because a topic moves, is repeated after growing pauses
+until `patience_ms` has passed.
 """
 
 from __future__ import annotations
@@ -61,7 +61,8 @@ _METADATA_FAILED = 1
 class BrokerClient:
     """A client of the brokers of a cluster, on the driver or for one task on an executor.
 
-    Several threads may share a client, except for `until`. Close a client, or use it as a context manager.
+    Several threads may share a client, but not the method `until`. Close a client after use, or use the client as a
+    context manager.
     """
 
     def __init__(self, options: ConnectionOptions, patience_ms: int | None = None) -> None:
@@ -69,10 +70,11 @@ class BrokerClient:
 
         Args:
             options: The address, credentials and timeouts.
-            patience_ms: How long temporary failures are retried; by default `pulsar.client.operationTimeoutMs`.
+            patience_ms: The time limit for retries of temporary failures, in milliseconds. The default is the option
+                `pulsar.client.operationTimeoutMs`.
 
         Raises:
-            OptionError: The service URL is malformed, or the parameters of authentication are not understood.
+            OptionError: The service URL or the authentication parameters are malformed.
 
         """
         self._options = options
@@ -99,12 +101,13 @@ class BrokerClient:
     def for_planning(cls, options: ConnectionOptions, *, runs: bool = False) -> Self:
         """Return a client that fails fast.
 
-        An interactive query fails within seconds if no broker is reachable. But the client waits for a broker that
-        answers that it is not ready.
+        With this client, an interactive query fails within seconds if no broker is reachable. If a broker answers that
+        it is not ready, the client waits with the usual time limits.
 
         Args:
             options: The address, credentials and timeouts.
-            runs: The query is running already, so wait for brokers that restart, with the usual time limits.
+            runs: Whether the query is already running. The client then uses the usual time limits for all failures,
+                because brokers may be restarting.
 
         """
         if runs:
@@ -114,7 +117,7 @@ class BrokerClient:
         return client
 
     def with_own_connections(self) -> BrokerClient:
-        """Return a client with its own connections, because waiting entries may fill the present ones."""
+        """Return a client with separate connections, because entries of consumers may fill the present connections."""
         client = BrokerClient(self._options)
         client._patience = self._patience
         return client
@@ -128,13 +131,13 @@ class BrokerClient:
         self.close()
 
     def close(self) -> None:
-        """Close all connections, including ones that a thread is opening."""
+        """Close all connections, including connections that a thread is opening."""
         self._owners.clear()
         self._connections.close()
 
     @property
     def patience_seconds(self) -> float:
-        """Return how long this client retries while brokers are unreachable."""
+        """Return the time limit for retries while brokers are unreachable, in seconds."""
         return self._patience.seconds
 
     @property
@@ -143,14 +146,15 @@ class BrokerClient:
         return self._connections.has_open_ends
 
     def retrying(self, attempt: Callable[[], Answer], patience_seconds: float | None = None) -> Answer:
-        """Call `attempt` until it has no temporary failure, with pauses of up to 2 s.
+        """Call `attempt` again after each temporary failure, with pauses of up to 2 s.
 
         Args:
-            attempt: The call, which is safe to repeat.
-            patience_seconds: The time limit of retries, by default this client's. The deadline of `until` also applies.
+            attempt: A function that is safe to repeat.
+            patience_seconds: The time limit for retries in seconds, by default this client's limit. The deadline of
+                `until` also applies.
 
         Raises:
-            PulsarError: The last error, or an error that is not temporary.
+            PulsarError: The last temporary failure, or the first other failure.
 
         """
         patience = self._patience
@@ -161,10 +165,10 @@ class BrokerClient:
 
     @contextmanager
     def until(self, deadline: float) -> Iterator[None]:
-        """Set a deadline for all waits of this client in the block, by `time.monotonic`.
+        """Set a deadline for all waits of this client in the block, on the clock of `time.monotonic`.
 
-        The deadline of an outer block applies too. Only one thread may use the client. Threads may share the client if
-        they start and end within the block.
+        The deadline of an outer block applies too. The deadline applies to all threads, so no other thread may use the
+        client, except threads that start and end within the block.
         """
         previous = self._deadline
         self._deadline = min(previous, deadline)
@@ -174,7 +178,12 @@ class BrokerClient:
             self._deadline = previous
 
     def seconds_left(self, seconds: float) -> float:
-        """Return how many of `seconds` a wait may last. Raise `DeadlineExceeded` if the deadline of `until` is over."""
+        """Return the smaller of `seconds` and the time until the deadline of `until`.
+
+        Raises:
+            DeadlineExceeded: The deadline of `until` has passed.
+
+        """
         left = min(seconds, self._deadline - time.monotonic())
         if left <= 0:
             raise DeadlineExceeded("the deadline of the operation is over")
@@ -187,15 +196,15 @@ class BrokerClient:
         return self._connections.service_connection()
 
     def owner_connection(self, topic: str) -> Connection:
-        """Return a connection to the broker that serves `topic`, which may be a partition. One attempt, no retry."""
+        """Return a connection to the broker that owns `topic`, a topic or a partition. Failures are not retried."""
         return self._owners.connection(topic)
 
     def owner_connections(self, topics: Iterable[str]) -> dict[str, Connection | PulsarError]:
-        """Return `owner_connection` of each topic, or its failure. The lookups are pipelined."""
+        """Return a mapping from each topic to the connection to its owner, or to the failure. Lookups are pipelined."""
         return self._owners.connections(topics)
 
     def forget_owner(self, topic: str) -> None:
-        """Forget the topic's owner after it refused a request or closed a client: the topic may have moved."""
+        """Forget the topic's owner. Call this method after the owner failed, because the topic may have moved."""
         self._owners.forget(topic)
 
     # Requests
@@ -205,7 +214,7 @@ class BrokerClient:
 
         Args:
             topic: The topic.
-            create: Let the broker create a missing topic if its auto-creation policy allows it.
+            create: Whether the broker may create a missing topic, if its auto-creation policy allows that.
 
         Raises:
             TopicNotFoundError: The topic does not exist.
@@ -214,19 +223,20 @@ class BrokerClient:
         return self.partition_counts([topic], create=create)[topic]
 
     def partition_counts(self, topics: Iterable[TopicName], *, create: bool = False) -> dict[TopicName, int]:
-        """Return `partition_count` for several topics, with pipelined requests."""
+        """Return a mapping from each topic to its `partition_count`. Requests are pipelined."""
         counts: dict[TopicName, int] = {}
         for topic, count in self.present_partitions(topics, create=create).items():
             if count is None:
-                # Writers create missing topics, on many threads, so do not request similar names.
+                # `tuple` lists no names, so the error suggests no names. Requesting names would need `until`, but
+                # writers call this method on many threads.
                 raise missing_topic(topic, tuple)
             counts[topic] = count
         return counts
 
     def missing_topic(self, topic: TopicName) -> TopicNotFoundError:
-        """Return the error for a topic that does not exist, after one request for topics with a similar name.
+        """Return the error for a topic that does not exist. One request finds topics with a similar name.
 
-        As with `until`, only one thread may use the client.
+        Only one thread may use the client, because this method uses `until`.
         """
 
         def listed() -> Iterable[TopicName]:
@@ -239,7 +249,7 @@ class BrokerClient:
     def present_partitions(
         self, topics: Iterable[TopicName], *, create: bool = False
     ) -> dict[TopicName, int | None]:
-        """Return `partition_counts`, with None if a topic does not exist."""
+        """Return a mapping from each topic to its `partition_count`, or to None if the topic does not exist."""
         counts: dict[TopicName, int | None] = {}
         for window in in_windows(topics):
             counts.update(self.retrying(partial(self._request_partitions, window, create)))
@@ -265,7 +275,7 @@ class BrokerClient:
         return int(metadata.partitions)
 
     def layouts(self, topics: Iterable[TopicName]) -> dict[TopicName, TopicLayout | None]:
-        """Return the current segments of scalable topics, or None if a topic does not exist. Requests are pipelined.
+        """Return a mapping from each scalable topic to its current segments, or to None if the topic does not exist.
 
         Raises:
             OptionError: The broker does not support scalable topics.
@@ -296,10 +306,11 @@ class BrokerClient:
         return layouts
 
     def listings(self, known: Mapping[Namespace, TopicListing | None]) -> dict[Namespace, TopicListing]:
-        """Return the topics of namespaces, including system topics, with pipelined requests.
+        """Return a mapping from each namespace to its topics, including system topics. Requests are pipelined.
 
         Args:
-            known: The namespaces, with an earlier list or None. Brokers do not send unchanged lists again.
+            known: A mapping from each namespace to an earlier list of its topics, or to None. Brokers do not send an
+                unchanged list again.
 
         """
         listings: dict[Namespace, TopicListing] = {}
@@ -331,11 +342,17 @@ class BrokerClient:
         return listings
 
     def schema(self, topic: TopicName, schema_version: bytes | None = None) -> SchemaInfo | None:
-        """Return a topic's schema from the registry, the latest or the given version; None if the topic has none."""
+        """Return a topic's schema from the registry, or None if the topic has no schema.
+
+        Args:
+            topic: The topic.
+            schema_version: The version of the schema; None requests the latest version.
+
+        """
         return self.retrying(partial(self._request_schemas, [topic], schema_version))[topic]
 
     def schemas(self, topics: Iterable[TopicName]) -> dict[TopicName, SchemaInfo | None]:
-        """Return the latest `schema` of several topics, with pipelined requests."""
+        """Return a mapping from each topic to its latest schema, or to None. Requests are pipelined."""
         schemas: dict[TopicName, SchemaInfo | None] = {}
         for window in in_windows(topics):
             schemas.update(self.retrying(partial(self._request_schemas, window, None)))

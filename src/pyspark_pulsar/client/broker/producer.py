@@ -1,26 +1,27 @@
-"""A producer on one topic partition: frames out, receipts in, in the same order.
+"""A producer on one topic partition. It sends frames, and receives their receipts in the same order.
 
     state   | activity                              | event                                           | next state
-    opening | PRODUCER is sent, with its earlier    | PRODUCER_SUCCESS                                | open
-            | name if it has one                    | a temporary failure, before the time limit      | opening
+    opening | PRODUCER is sent, with the name that  | PRODUCER_SUCCESS                                | open
+            | the producer already has              | a temporary failure, before the time limit      | opening
             |                                       | any other ERROR, or the time limit              | none: it raises
-    open    | frames go out, receipts arrive        | the connection ends, CLOSE_PRODUCER, a          | lost
+    open    | frames are sent, receipts arrive      | the connection ends, CLOSE_PRODUCER, a          | lost
             |                                       | temporary SEND_ERROR, a receipt out of order    |
-            |                                       | any other SEND_ERROR; a receipt that proves     | failed
-            |                                       | nothing (`NotStored`)                           |
-    lost    | no receipt counts                     | the task's thread notices it, in `send` or      | opening
-            |                                       | `await_below`; without `sends_again` it raises  |
-            |                                       | if a frame is unconfirmed                       |
+            |                                       | any other SEND_ERROR; a receipt that does not   | failed
+            |                                       | prove that the frame is stored (`NotStored`)    |
+    lost    | receipts are ignored                  | the task's thread calls `send` or `await_below` | opening
+            |                                       | the same call, if a frame is unconfirmed and    | none: it raises
+            |                                       | `sends_again` is False                          |
     failed  | `send` and `await_below` raise the    | none                                            |
             | first failure                         |                                                 |
 
-A frame is kept until its receipt arrives (`unconfirmed`). After a producer is lost, the next one sends the unconfirmed
-frames again: a message may be stored twice, but is never lost (at-least-once). After a frame has failed, all later
-frames count as not written, even if they are stored.
+A frame is stored in memory until its receipt arrives (`unconfirmed`). After the connection is lost, the producer opens
+again and sends the unconfirmed frames again. A message may be stored twice, but is never lost (at-least-once). After a
+frame has failed, all later frames are treated as not written, even if the broker has stored them.
 
-The connection's thread only records receipts. The task's thread sends, waits and opens. `_changed` guards the data of
-both. Before a producer opens again, the earlier one is closed, and then its answer arrives or its connection ends. So
-no receipt counts for the wrong producer. The epoch of CommandProducer lets brokers replace the earlier producer.
+The connection's thread only records receipts. The task's thread sends frames, waits for receipts and opens the
+producer. The lock `_changed` guards the data that the two threads share. Before the producer opens again, it closes on
+the earlier connection: the broker answers, or the connection ends. So no receipt of an earlier connection is recorded
+for a later frame. Brokers use the epoch of CommandProducer to replace the earlier producer.
 """
 
 from __future__ import annotations
@@ -58,18 +59,18 @@ from pyspark_pulsar.errors import (
 from pyspark_pulsar.schema.info import SchemaInfo, SchemaType
 
 PROBE_ID: Final = 2**40
-"""Id of the producer that settles a topic. No other producer of its client has this id."""
+"""Id of the producer that creates the topic before a write. No other producer of the same client has this id."""
 
 _CLOSE_SECONDS = 5.0
 _WAIT_SECONDS = 0.5
 _EXCLUSIVE_WITH_FENCING = 3
 _NOWHERE = 2**64 - 1
-"""The ledger id -1 in a receipt for a message that deduplication has not stored."""
+"""Ledger id -1, unsigned. Receipts contain this id if deduplication has rejected the message."""
 _NON_PERSISTENT: Final = "non-persistent://"
 
 
 class Producer:
-    """A producer that one task thread uses. Receipts arrive on the connection's thread."""
+    """A producer that one thread of a task uses. Receipts arrive on the connection's thread."""
 
     def __init__(
         self,
@@ -90,28 +91,30 @@ class Producer:
         """Store the arguments, without connecting.
 
         Args:
-            client: The client.
+            client: The client whose connections the producer uses.
             topic: The topic partition.
-            producer_id: An id that is unique among the producers of `client`, over all its connections.
-            info: The schema of the messages, or None if they are bytes.
-            timeout_seconds: How long the oldest frame may be unconfirmed.
-            encrypted: Announce encrypted messages, which namespaces may require.
-            exclusive: Fence all other producers of the topic. If another client later does the same, this producer
-                fails with `WriterFenced`.
+            producer_id: An id that no other producer of `client` has, on any of its connections.
+            info: The schema of the messages, or None if the messages are bytes without a schema.
+            timeout_seconds: Maximum time for which the oldest frame may be unconfirmed.
+            encrypted: Whether the producer encrypts its messages. Some namespaces accept only such producers.
+            exclusive: Whether to fence all other producers of the topic. If another client fences the topic later, this
+                producer fails with `WriterFenced`.
             sends_again: If False, the producer fails when a receipt may be lost, so that no message is stored twice.
-            transactional: Send messages in transactions.
-            keep_for: A durable subscription for which the topic keeps its messages.
-            name: The user's name for the producer; sequence ids are then the user's too, and the broker may know them
-                from earlier producers with this name. By default, the broker chooses a name.
-            on_stored: Called for each stored frame, in order, with its sequence id, and with its ledger id and entry
-                id if the broker reports them. Runs on the connection's thread and must not block.
+            transactional: Whether to send messages in transactions.
+            keep_for: The name of a durable subscription, which the broker creates if it is missing. The topic retains
+                messages until this subscription acknowledges the messages.
+            name: The producer name that the user chose; None lets the broker choose a name. With a name, sequence ids
+                are also the user's, and the broker may have stored them from earlier producers of this name.
+            on_stored: A function that is called for each stored frame, in order. Its arguments are the sequence id, and
+                the ledger id and entry id, or None if the broker does not report them. The connection's thread calls
+                the function, so it must not block.
 
         """
         self.topic = topic
         self.producer_id = producer_id
         self.name = name or ""
         self.known_already = 0
-        """Number of entries that the broker did not store, because an earlier producer used their sequence ids."""
+        """Number of entries that the broker did not store, because their sequence ids had been used before."""
         self.schema_version: bytes | None = None
         self.max_message_bytes = 0
         self._client = client
@@ -124,7 +127,7 @@ class Producer:
         self._keep_for = keep_for
         self._named = name is not None
         self._on_stored = on_stored
-        # The name is not parsed, because brokers have topics whose names this package refuses.
+        # The topic's name is not parsed, because brokers have topics whose names this package rejects.
         self._is_persistent = not topic.startswith(_NON_PERSISTENT)
         self._topic_epoch: int | None = None
         self._epoch = 0
@@ -135,7 +138,7 @@ class Producer:
         self._failure: PulsarError | None = None
 
     def open(self) -> None:
-        """Open the producer.
+        """Open the producer on the broker, and retry temporary failures.
 
         Raises:
             SchemaError: The broker refuses the schema.
@@ -166,7 +169,7 @@ class Producer:
         if self._exclusive:
             request.producer_access_mode = _EXCLUSIVE_WITH_FENCING
             if self._topic_epoch is not None:
-                # With the epoch, the broker refuses this producer if another one has fenced it since.
+                # The epoch makes the broker refuse this producer if another producer has fenced the topic since.
                 request.topic_epoch = self._topic_epoch
         command = wire.BaseCommand(type=PRODUCER, producer=request)
         with self._changed:
@@ -177,7 +180,7 @@ class Producer:
         except BaseException as fault:
             connection.remove_producer(self.producer_id)
             if isinstance(fault, DeadlineExceeded) or not isinstance(fault, PulsarError):
-                # The broker may still open the producer, or has opened it while this thread was interrupted.
+                # The broker may open the producer later, or it opened the producer while this thread was interrupted.
                 with contextlib.suppress(ConnectionFailed):
                     connection.submit(*self._closing())
             self._client.forget_owner(self.topic)
@@ -196,8 +199,8 @@ class Producer:
         except ProducerBusy as busy:
             if not self.name:
                 raise
-            # The other producer of this name may be an earlier connection of this one, or an earlier attempt. Brokers
-            # need a moment to detect a broken connection.
+            # The other producer of this name may belong to an earlier connection of this producer, or to an earlier
+            # attempt of the task. Brokers need a moment to detect a broken connection.
             raise NotReady(f"{busy}; producer names must be unique in a topic") from busy
 
     # Methods of `Listener`, for the connection's receiving thread
@@ -215,7 +218,8 @@ class Producer:
             if isinstance(failure, NotReady):
                 self.on_closed(failure)
             elif error.error == UNKNOWN_ERROR:
-                # One reason is a possible duplicate whose first sending the broker has not stored yet.
+                # One reason for this error is a repeated message that the broker received earlier, but has not stored
+                # yet.
                 self.on_closed(ConnectionFailed(str(failure)))
             else:
                 self._fail(failure)
@@ -231,15 +235,15 @@ class Producer:
             self._changed.notify_all()
 
     def _confirm(self, sequence_id: int, *, stored: bool) -> bool:
-        """Record a receipt. Return whether it is the first one for its frame."""
+        """Record a receipt. Return whether this receipt is the first one for its frame."""
         with self._changed:
             if self._lost is not None or not self._unconfirmed:
                 return False  # All unconfirmed frames will be sent again.
             is_oldest = sequence_id == self._unconfirmed.oldest_id
-            # With sequence ids of the user, a known id means that the user has written the message before.
+            # If the user chooses the sequence ids, a known id means that the user has written the message before.
             known_already = self._named and not stored and sequence_id == self._unconfirmed.oldest_id
             self.known_already += known_already
-            # A non-persistent topic stores nothing, and reports this for messages that it drops.
+            # A non-persistent topic stores no message. It sends a receipt without a position for a dropped message.
             settled = stored or known_already or not self._is_persistent
             try:
                 fault = self._unconfirmed.confirm(sequence_id, time.monotonic(), stored=settled)
@@ -270,18 +274,18 @@ class Producer:
     def send(self, frames: SendFrames) -> None:
         """Send frames without waiting for their receipts.
 
-        Only the last chunk of a chunked message waits, until the broker has confirmed the other chunks.
+        Only the last chunk of a chunked message is sent later, after the broker has confirmed the other chunks.
 
         Raises:
             SendError: The broker has refused a frame.
-            DeadlineExceeded: The oldest frame is unconfirmed for longer than the timeout.
+            DeadlineExceeded: The oldest frame has been unconfirmed for longer than the timeout.
 
         """
         with self._changed:
             self._raise_failure()
             is_lost_idle = self._lost is not None and not self._unconfirmed
         if is_lost_idle:
-            # Recover before adding the frames: without unconfirmed frames, no message can be stored twice.
+            # Recover before adding the frames. No frame is unconfirmed now, so no message can be stored twice.
             self._recover()
         with self._changed:
             self._raise_failure()
@@ -289,11 +293,14 @@ class Producer:
         self._send_all()
 
     def await_below(self, most_bytes: int) -> None:
-        """Wait until fewer than `most_bytes` are unconfirmed, or no frame is unconfirmed if `most_bytes` is 0.
+        """Wait until fewer than `most_bytes` bytes of frames are unconfirmed.
+
+        Args:
+            most_bytes: The limit in bytes; 0 waits until no frame is unconfirmed.
 
         Raises:
             SendError: The broker has refused a frame.
-            DeadlineExceeded: The oldest frame is unconfirmed for longer than the timeout.
+            DeadlineExceeded: The oldest frame has been unconfirmed for longer than the timeout.
 
         """
         while True:
@@ -312,7 +319,8 @@ class Producer:
     def keep_going(self) -> None:
         """Send unconfirmed frames again if the connection is lost, without waiting for receipts.
 
-        Callers that wait by `on_stored` call this regularly. It raises the errors of `await_below`.
+        Callers that learn about receipts only from `on_stored` must call this method regularly. It raises the errors of
+        `await_below`.
         """
         with self._changed:
             self._raise_failure()
@@ -326,14 +334,15 @@ class Producer:
 
     @property
     def topic_epoch(self) -> int | None:
-        """Return how often exclusive producers have fenced the topic, a number that the broker stores with the topic.
+        """Return the number of times that exclusive producers have fenced the topic.
 
-        None means never, or before `open`.
+        The broker stores this number with the topic. The number is None before `open`, or if no producer has fenced the
+        topic.
         """
         return self._topic_epoch
 
     def _send_all(self) -> None:
-        """Send the frames that were not sent on the current connection yet."""
+        """Send the frames that have not been sent on the current connection."""
         while True:
             with self._changed:
                 self._raise_failure()
@@ -366,7 +375,7 @@ class Producer:
                     )
         patience = max(0.1, oldest + self._timeout_seconds - time.monotonic())
         self._client.forget_owner(self.topic)
-        # The broker may still have the producer, on a connection that is otherwise usable.
+        # The producer may still be open on the broker, on a connection that other callers can use.
         self.close()
         try:
             with self._client.until(time.monotonic() + patience):
@@ -392,9 +401,9 @@ class Producer:
             )
 
     def close(self) -> None:
-        """Close the producer, so that no receipt arrives later. Never raise if it is gone already.
+        """Close the producer, so that no receipt arrives later.
 
-        If the broker does not answer in time, the connection is closed too.
+        Failures are ignored. If the broker does not answer in time, the connection is closed too.
         """
         connection = self._connection
         try:
@@ -403,7 +412,7 @@ class Producer:
             if connection is not None:
                 connection.close(ConnectionFailed(str(silence)))
         except PulsarError:
-            pass  # Any other answer of the broker also arrives after all receipts.
+            pass  # A refusal of the broker also arrives after all receipts.
 
     def _close(self) -> None:
         connection, self._connection = self._connection, None
@@ -415,7 +424,7 @@ class Producer:
         connection.request(*self._closing(), _CLOSE_SECONDS)
 
     def _closing(self) -> tuple[wire.BaseCommand, str]:
-        """Return the request that closes the producer, and its name in errors."""
+        """Return the request that closes the producer, and a description of the request for error messages."""
         request = wire.CommandCloseProducer(producer_id=self.producer_id, request_id=0)
         command = wire.BaseCommand(type=CLOSE_PRODUCER, close_producer=request)
         return command, f"closing the producer of {self.topic}"

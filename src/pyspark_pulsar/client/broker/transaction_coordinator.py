@@ -1,12 +1,12 @@
 """Pulsar transactions: begin, add partitions, commit or abort.
 
-As seen on brokers of 4.0.8, END_TXN is not idempotent: for a transaction that has ended in any way, the answer is
-TransactionNotFound. So a caller that commits needs another way to find out the outcome. Losing a connection aborts
-nothing: only END_TXN or the timeout ends a transaction.
+END_TXN is not idempotent. A broker of Pulsar 4.0.8 answers TransactionNotFound for a transaction that has been
+committed or aborted. So a caller that commits needs another way to find out the outcome. Only END_TXN or the timeout
+ends a transaction. A lost connection does not abort a transaction.
 
 Protocol: CommandTcClientConnectRequest, CommandNewTxn, CommandAddPartitionToTxn, CommandEndTxn. The coordinator's
-number is the upper half of a transaction's id (`txnid_most_bits`). The coordinator runs on the owner of the partition
-with this number of `transaction_coordinator_assign`, after a client has connected to the coordinator there.
+number is the upper half of a transaction's id (`txnid_most_bits`). Partition N of `transaction_coordinator_assign`
+belongs to coordinator N. The owner of this partition runs the coordinator after a client has connected to this owner.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ _PERMISSION: Final = (
 
 @dataclass(frozen=True, slots=True)
 class _CoordinatorRequest:
-    """A request about a transaction in flight; `answer` is None if it could not be sent."""
+    """A sent request about a transaction; `answer` is None if the request could not be sent."""
 
     transaction: TransactionId
     command: wire.BaseCommand
@@ -74,14 +74,19 @@ class Coordinators:
         """Check that transactions are usable.
 
         Raises:
-            OptionError: Transactions are off. The message names the broker's setting.
-            PermissionDenied: The role lacks a permission. The message names it.
+            OptionError: Transactions are off. The message contains the name of the broker's setting.
+            PermissionDenied: The role lacks a permission. The message contains the permission.
 
         """
         self._client.retrying(lambda: self._connection(0))
 
     def count(self) -> int:
-        """Return the number of coordinators, which are numbered from 0. Raise `PermissionDenied`."""
+        """Return the number of coordinators, which are numbered from 0.
+
+        Raises:
+            PermissionDenied: The role lacks a permission. The message contains the permission.
+
+        """
         return max(1, int(_explain_refusal(lambda: self._client.partition_count(_ASSIGN))))
 
     def begin(self, timeout_ms: int, coordinator: int | None = None) -> TransactionId:
@@ -89,11 +94,11 @@ class Coordinators:
 
         Args:
             timeout_ms: The timeout in milliseconds.
-            coordinator: The number of the coordinator, or None to choose any.
+            coordinator: The number of the coordinator, or None to choose a random coordinator.
 
         """
         number = random.randrange(self.count()) if coordinator is None else coordinator  # noqa: S311 -- spreads load
-        # The field's name is misleading: clients send milliseconds, and brokers read milliseconds.
+        # Despite the name of the field `txn_ttl_seconds`, clients send milliseconds, and brokers expect milliseconds.
         request = wire.CommandNewTxn(request_id=0, tc_id=number, txn_ttl_seconds=timeout_ms)
         answer = self._send_and_wait(
             number, wire.BaseCommand(type=NEW_TXN, newTxn=request), "beginning a transaction"
@@ -101,9 +106,9 @@ class Coordinators:
         return (int(answer.txnid_most_bits), int(answer.txnid_least_bits))
 
     def add_partitions(self, transaction: TransactionId, partitions: Sequence[str]) -> None:
-        """Add partitions to a transaction, before the first message to each of them.
+        """Add partitions to a transaction. Each partition must be added before its first message.
 
-        The call may be repeated, for example to check that the transaction is still open.
+        A partition may be added again, for example to check that the transaction is still open.
 
         Raises:
             TransactionEnded: The transaction is not open.
@@ -116,7 +121,7 @@ class Coordinators:
 
         Args:
             transactions: The transactions.
-            partition: A partition that all of them have already.
+            partition: A partition that has already been added to all of these transactions.
 
         Raises:
             TransactionEnded: A transaction is not open.
@@ -126,24 +131,24 @@ class Coordinators:
             self._settle(request)
 
     def still_open(self, transactions: Sequence[TransactionId], partition: str) -> list[TransactionId]:
-        """Return the open transactions, and add `partition` to them. Requests are pipelined."""
+        """Add `partition` to each open transaction, and return the open transactions. Requests are pipelined."""
         ended = self._await_ended(
             [self._submit_add(transaction, [partition]) for transaction in transactions]
         )
         return [transaction for transaction in transactions if transaction not in ended]
 
     def commit_all(self, transactions: Sequence[TransactionId]) -> list[TransactionId]:
-        """Commit transactions, and wait until all their partitions have recorded it. Requests are pipelined.
+        """Commit transactions, and wait until all their partitions have recorded the commit. Requests are pipelined.
 
         Returns:
-            Transactions that had ended before. The list may also contain a transaction that this call has committed, if
-            the answer was lost and the request was repeated.
+            The transactions that had already ended. A transaction that this call has committed may also be in the list,
+            if an answer was lost and the request was repeated.
 
         """
         return self._end_all(transactions, commit=True)
 
     def abort_all(self, transactions: Sequence[TransactionId]) -> None:
-        """Abort the transactions that are open, except ones that are being committed. Requests are pipelined."""
+        """Abort the open transactions. A transaction whose commit has begun is not aborted. Requests are pipelined."""
         self._end_all(transactions, commit=False)
 
     def _end_all(self, transactions: Sequence[TransactionId], *, commit: bool) -> list[TransactionId]:
@@ -184,7 +189,7 @@ class Coordinators:
     def _submit(
         self, transaction: TransactionId, command: wire.BaseCommand, where: str
     ) -> _CoordinatorRequest:
-        """Send a request. `_settle` repeats requests with a temporary failure."""
+        """Send a request. `_settle` sends the request again if it fails temporarily."""
         try:
             answer = self._connection(_number(transaction)).submit(command, where)
         except ConnectionFailed:
@@ -247,19 +252,26 @@ class Coordinators:
 
 
 class OpenTransaction:
-    """A transaction of this process, and its partitions. Only one thread may use an instance."""
+    """An open transaction of this process, and its partitions. Only one thread may use an instance."""
 
     def __init__(
         self, coordinators: Coordinators, transaction: TransactionId, ends: float = math.inf
     ) -> None:
-        """Store the arguments. `ends` is the timeout of the transaction, or slightly earlier, by `time.monotonic`."""
+        """Store the arguments.
+
+        Args:
+            coordinators: The coordinators of the cluster.
+            transaction: The id of the transaction.
+            ends: The time of `time.monotonic` at which the transaction times out, or a slightly earlier time.
+
+        """
         self.id = transaction
         self.partitions: set[str] = set()
         self._coordinators = coordinators
         self._ends = ends
 
     def add_partitions(self, partitions: Sequence[str]) -> None:
-        """Add partitions before the first message to each of them. Only new partitions need a request.
+        """Add partitions. Each partition must be added before its first message. Only new partitions need a request.
 
         Raises:
             TransactionEnded: The transaction is not open.
@@ -274,9 +286,9 @@ class OpenTransaction:
         self._coordinators.add_partitions(self.id, partitions)
 
     def require_time(self) -> None:
-        """Check before each message that the transaction has not timed out.
+        """Check that the transaction has not timed out. Call this method before each message.
 
-        A message that arrives after the broker has aborted the transaction may block all readers of its topic.
+        A message that arrives after the broker has aborted the transaction may block all readers of the topic.
 
         Raises:
             TransactionEnded: The transaction has timed out.
@@ -290,7 +302,7 @@ class OpenTransaction:
 
 
 def _explain_refusal(request: Callable[[], Any]) -> Any:
-    """Return the result of a request. Add the required permission to a refusal."""
+    """Call `request` and return its result. Add the required permission to the message of `PermissionDenied`."""
     try:
         return request()
     except PermissionDenied as fault:
@@ -298,7 +310,10 @@ def _explain_refusal(request: Callable[[], Any]) -> Any:
 
 
 def _require_transactions(request: Callable[[], Any]) -> Any:
-    """Return the result of a request. A broker without transactions answers "not allowed" or "not found"."""
+    """Call `request` and return its result. Raise `OptionError` if transactions are off in the broker.
+
+    A broker without transactions answers "not allowed" or "not found".
+    """
     try:
         return _explain_refusal(request)
     except (OptionError, TopicNotFoundError) as fault:

@@ -1,7 +1,7 @@
 """Conversion of dates and times to integers, and to hours, days, months and years since 1970. Pure.
 
-Arrow's own functions for parts of a date are exact only for the years -32767 to 32767, and its integer division rounds
-toward zero.
+Arrow's own functions for parts of a date are exact only for the years -32767 to 32767. Arrow's integer division rounds
+toward zero, so this module rounds down itself.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ from pyarrow import types
 
 _HOUR: Final = 3_600_000_000
 _DAY: Final = 24 * _HOUR
-"""In microseconds, as `_HOUR`."""
+"""The length of a day in microseconds; `_HOUR` is the length of an hour in microseconds."""
 _COUNT: Final = pa.int32()
 """The type of hours, days, months and years in Iceberg."""
 _LARGEST: Final = 2**31 - 1
 _FIRST_YEAR: Final = 1970
 _ERA_DAYS: Final = 146_097
-"""Days in 400 years."""
+"""The number of days in 400 years of the Gregorian calendar."""
 _DAYS_BEFORE_1970: Final = 719_468
-"""Days from March 1 of the year 0."""
+"""The number of days from March 1 of the year 0 to January 1, 1970."""
 
 
 def whole_values(values: pa.Array) -> pa.Array:
@@ -39,10 +39,10 @@ def whole_values(values: pa.Array) -> pa.Array:
 
 
 def units(values: pa.Array, unit: str) -> pa.Array:
-    """Return the whole hours, days, months or years from 1970 to each date or timestamp, in UTC and 32 bits.
+    """Return the number of whole hours, days, months or years from 1970 (UTC) to each value, as 32-bit integers.
 
-    Times before 1970 are rounded down. Hours past the year 246,953 exceed 32 bits and become the largest or the
-    smallest 32-bit number. The order of values is kept, so comparisons still find the files.
+    Times before 1970 are rounded down. A number that exceeds 32 bits, such as hours past the year 246,953, becomes the
+    largest or the smallest 32-bit integer. Larger times never get smaller numbers, so comparisons still find the files.
     """
     if types.is_date(values.type):
         days = values.cast(_COUNT).cast(pa.int64())
@@ -58,16 +58,16 @@ def units(values: pa.Array, unit: str) -> pa.Array:
 
 
 def _floor(values: pa.Array, step: int) -> pa.Array:
-    """Divide and round down."""
+    """Divide each value by `step`, and round down."""
     quotients = pc.divide(values, step)
     is_past = pc.greater(pc.multiply(quotients, step), values)
     return pc.subtract(quotients, is_past.cast(pa.int64()))
 
 
 def _months(days: pa.Array) -> pa.Array:
-    """Return the whole months since January 1970 for days since 1970, in the Gregorian calendar.
+    """Convert days since 1970 to whole months since January 1970, in the Gregorian calendar.
 
-    The calculation begins years in March, so that the leap day is the last day of its year.
+    In the calculation, each year begins in March, so that the leap day is the last day of a year.
     """
     since = pc.add(days, _DAYS_BEFORE_1970)
     eras = _floor(since, _ERA_DAYS)

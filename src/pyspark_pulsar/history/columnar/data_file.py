@@ -1,8 +1,8 @@
 """The facts about a data file that are known without opening the file.
 
-The driver creates them from the table's metadata and sends them to executors by pickle. A file of this package contains
-rows of one topic partition, in the order of positions. Other engines that rewrite files may put rows of several topic
-partitions into a file, in any order, and may omit statistics. So each fact is only a bound.
+The driver creates these facts from the table's metadata and sends them to executors by pickle. A file that this package
+wrote contains rows of one topic partition, in the order of positions. Other engines that rewrite files may put rows of
+several topic partitions into a file, in any order, and may omit statistics. So each fact is only a bound of the values.
 """
 
 from __future__ import annotations
@@ -15,42 +15,45 @@ from pyspark_pulsar.model.position import EARLIEST, Position
 from pyspark_pulsar.model.time_window import TimeWindow
 
 Bounds = tuple[int, int]
-"""The smallest and the largest value, both inclusive."""
+"""A pair of the smallest and the largest value, both inclusive."""
 
 
 @dataclass(frozen=True, slots=True)
 class DataFile:
-    """A Parquet file of a table. None means that the table does not record a fact."""
+    """A Parquet file of a table. An attribute is None if the table does not record the fact."""
 
     url: str
     size: int
-    """In bytes."""
+    """The size of the file in bytes."""
     rows: int
     partitions: Bounds | None = None
-    """The bounds of `__partition`; -1 for a topic without partitions."""
+    """The bounds of the column `__partition`. The column is `-1` in the table of a topic without partitions."""
     ledgers: Bounds | None = None
     entries: Bounds | None = None
-    """The bounds of entry ids, for all ledgers together. In a file of one ledger they locate its first and last row."""
+    """The bounds of the entry ids in all ledgers of the file.
+
+    If all rows belong to one ledger, the bounds are the entry ids of the first and the last row.
+    """
     published: Bounds | None = None
     """The bounds of publish times, in Unix milliseconds."""
     event_from: int | None = None
-    """The smallest event time, in Unix milliseconds, of the rows that have one."""
+    """The smallest event time, in Unix milliseconds. Rows without an event time are ignored."""
     columns: frozenset[int] | None = None
-    """The ids of the file's leaf columns; None if columns are read by name."""
+    """The field ids of the file's leaf columns; None if columns are read by name."""
     has_payloads: bool | None = None
     """True if some rows contain the payload of their message (`layout.PAYLOAD_COLUMN`)."""
     tiered_by: Bounds | None = None
-    """The bounds of the ids of the schemas that tiered the rows (`layout.TIERED_BY`)."""
+    """The bounds of the ids of the schemas with which the rows were written (`layout.TIERED_BY`)."""
     key: tuple[Any, ...] = ()
-    """The file's partition in the table: the values in the format's own form."""
+    """The partition key of the file's rows, with values in the form of the table's format."""
     deletes: tuple[str, ...] = ()
-    """The URLs of files that list deleted rows of this file, by row number."""
+    """The URLs of files that list the row numbers of this file's deleted rows."""
     constants: tuple[tuple[str, Any], ...] = ()
-    """The table's columns that are not in the file because all rows have the same value, with these values."""
+    """The name and value of each table column that the file omits because all its rows have the same value."""
 
     @property
     def first(self) -> Position:
-        """Return a position that is at or before the first row; `EARLIEST` if unknown."""
+        """Return a position at or before the first row; `EARLIEST` if the table does not record ledgers."""
         if self.ledgers is None:
             return EARLIEST
         entry = self.entries[0] if self.entries and self.ledgers[0] == self.ledgers[1] else 0
@@ -58,7 +61,7 @@ class DataFile:
 
     @property
     def last(self) -> Position | None:
-        """Return a position that is at or after the entry of the last row, or None if unknown."""
+        """Return a position at or after the entry of the last row; None if the table does not record ledgers."""
         if self.ledgers is None:
             return None
         if self.entries is None:
@@ -66,17 +69,17 @@ class DataFile:
         return Position(self.ledgers[1], self.entries[1])
 
     def may_hold(self, partition: int, start: Position, end: Position) -> bool:
-        """Return whether the file may have rows of a partition from `start` (inclusive) to `end` (exclusive)."""
+        """Return whether the file may have rows of a topic partition from `start` (inclusive) to `end` (exclusive)."""
         if self.partitions is not None and not self.partitions[0] <= partition <= self.partitions[1]:
             return False
         last = self.last
         return self.first < end and (last is None or start <= Position(last.ledger, last.entry + 1))
 
     def share(self, start: Position, end: Position) -> float:
-        """Estimate the fraction of the file's rows that is in a range, by entries.
+        """Estimate the fraction of the file's rows that are in a range of positions, from the entry ids.
 
         Returns:
-            A number from 0 to 1; 1 if the fraction is unknown.
+            A number from 0 to 1. The number is 1 if the fraction is unknown.
 
         """
         last = self.last
@@ -98,15 +101,16 @@ class DataFile:
                 return False
             if window.published_before is not None and least >= window.published_before:
                 return False
-        # Event times cannot exclude the file: rows without an event time count too, and no statistic shows them.
+        # Event times cannot exclude the file. The window includes rows without an event time, and no statistic shows
+        # whether the file has such rows.
         return True
 
 
 def overlapping(files: Iterable[DataFile]) -> list[Sequence[DataFile]]:
-    """Group the files by position.
+    """Group the files whose ranges of positions overlap.
 
     Returns:
-        Groups in the order of positions. The positions of two groups do not overlap.
+        The groups, in the order of positions. The ranges of two groups do not overlap.
 
     """
     groups: list[list[DataFile]] = []

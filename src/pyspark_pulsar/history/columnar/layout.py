@@ -2,8 +2,8 @@
 
 Partition fields are written as in Iceberg and Delta:
 
-    day(__publishTime)    also hour, month and year; of a timestamp or date, in UTC
-    item                  the values themselves
+    day(__publishTime)    the day of a timestamp or date, in UTC; also hour, month and year
+    item                  the value of the column
 """
 
 from __future__ import annotations
@@ -26,46 +26,49 @@ from pyspark_pulsar.history.columnar.calendar_units import units, whole_values
 from pyspark_pulsar.history.columnar.storage import url_under
 
 PartitionKey = tuple[Any, ...]
-"""One value for each partition field: an integer for dates and times, otherwise the column's own value. Null is None.
+"""The values of a row's partition fields. Dates and times are integers, null is None, and other values are unchanged.
 """
 
 IDENTITY: Final = "__messageId"
 PARTITION: Final = "__partition"
 ORDER_KEY: Final = b"pulsar.order"
-"""The key of an entry in a file's footer."""
+"""The key of the footer entry that records the order of a file's rows."""
 BY_POSITION: Final = b"position"
 """The value of `ORDER_KEY` if the file's rows are in the order of positions.
 
-Only this package writes the entry. Engines that rewrite files omit it.
+Only this package writes the footer entry. Engines that rewrite files omit the entry.
 """
 PAYLOAD_COLUMN: Final = "__payload"
-"""The column of a table for kept payloads.
+"""The name of the table column for kept payloads.
 
-It contains the payload of a message whose value columns do not determine all its contents, or that did not decode. It
-is null for all other messages.
+The column contains the payload of a message if the value columns do not determine the complete payload. It also
+contains the payload of a message that could not be decoded. The column is null for all other messages.
 """
 TIERED_BY: Final = "__tieredBy"
-"""The column of a table that contains the id of the schema by which a row was tiered (`tiered_schema`)."""
+"""The name of the table column with the id of the schema with which a row was written (`tiered_schema`)."""
 IDENTITY_TRANSFORM: Final = "identity"
 _UNITS: Final = ("hour", "day", "month", "year")
 _FIELD: Final = re.compile(r"(?:(?P<transform>\w+)\((?P<source>.+)\))|(?P<column>[^()]+)")
 FILE_BYTES: Final = 256 << 20
 _NULL: Final = "__HIVE_DEFAULT_PARTITION__"
 _LONGEST_FOLDER_NAME: Final = 200
-"""In characters."""
+"""The longest name of a folder, in characters."""
 _EPOCH: Final = date(1970, 1, 1)
 
 
 @dataclass(frozen=True, slots=True)
 class PartitionField:
-    """A column by whose values, or units of time, rows are partitioned."""
+    """A column, and the transform that computes a row's partition value from the column."""
 
     source: str
     transform: str = IDENTITY_TRANSFORM
     label: str | None = None
-    """The name of the field in the table's partition, if another column has the field's usual name."""
+    """The name of the field in the table's partition; None if the field has its usual name.
+
+    A field needs another name if a column already has the usual name.
+    """
     kind: pa.DataType | None = attribute(default=None, compare=False)
-    """The type of the source column in the table, if known."""
+    """The type of the source column in the table; None if the type is unknown."""
 
     @classmethod
     def parse(cls, text: str) -> PartitionField:
@@ -96,16 +99,16 @@ class PartitionField:
 
     @property
     def column(self) -> str:
-        """Return the name of the table's column that contains the field, in formats that have such a column."""
+        """Return the name of the table column with the field's values, for formats that store them in a column."""
         return self.source if self.transform == IDENTITY_TRANSFORM else self.name
 
     def text(self, value: Any) -> str | None:
-        """Return a value of the partition key in the form that texts and folder names show.
+        """Return the text of a partition value, for messages and names of folders.
 
         Hours, days, months and years are written as in Iceberg: `2026-01-31-08`, `2026-01-31`, `2026-01`, `2026`.
 
         Returns:
-            The text. Null, and hours, days and months outside the years 1 to 9999, have None.
+            The text, or None if the value is null, or an hour, day or month outside the years 1 to 9999.
 
         """
         if value is None:
@@ -126,11 +129,9 @@ class PartitionField:
             return None
 
     def key_values(self, batch: pa.RecordBatch) -> pa.Array:
-        """Return the partition value of each row, as integers if the column contains dates or times.
+        """Return the partition value of each row. Dates and times become integers (`calendar_units.units`).
 
-        A column that the topic no longer has is null in all rows. Times before 1970 are rounded down. Hours past the
-        year 246,953 exceed 32 bits and become the largest or the smallest 32-bit number. The order of values is kept,
-        so comparisons still find the files.
+        If the topic no longer has the source column, all values are null.
         """
         if self.source not in batch.schema.names:
             return pa.nulls(batch.num_rows, pa.int32())
@@ -138,7 +139,7 @@ class PartitionField:
         return whole_values(values) if self.transform == IDENTITY_TRANSFORM else units(values, self.transform)
 
     def check(self, columns: pa.Schema) -> None:
-        """Raise `OptionError` if the table lacks the column, or rows cannot be partitioned by its type."""
+        """Raise `OptionError` if the table lacks the column, or the column's type cannot be partitioned."""
         if self.source not in columns.names:
             raise OptionError(
                 f"partition field {self}: expected a column of the table, got {self.source!r}; the columns are "
@@ -160,7 +161,7 @@ class PartitionField:
 
 
 def named_fields(fields: Sequence[PartitionField], columns: pa.Schema) -> tuple[PartitionField, ...]:
-    """Return the fields with names that differ from all columns and other fields, regardless of case.
+    """Return the fields, each with a name that no other column or field has, even if case is ignored.
 
     Raises:
         OptionError: Two of the fields are the same.
@@ -185,7 +186,7 @@ def named_fields(fields: Sequence[PartitionField], columns: pa.Schema) -> tuple[
 
 
 def check_sort_columns(names: Sequence[str], columns: pa.Schema) -> None:
-    """Raise `OptionError` unless the rows of the table can be sorted by each of the columns."""
+    """Raise `OptionError` if the table lacks one of the columns, or a column contains nested values."""
     for name in names:
         kind = columns.field(name).type if name in columns.names else None
         if kind is None or types.is_nested(kind):
@@ -203,20 +204,20 @@ class FileLayout:
     """The rules by which the data files of a table are written."""
 
     folder: str
-    """The URL of the folder for the files."""
+    """The URL of the folder for the data files."""
     schema: pa.Schema
-    """The columns, with field ids if the format has them."""
+    """The columns of the files. They have field ids if the table's format uses field ids."""
     partition_fields: tuple[PartitionField, ...] = BY_DAY
     sort_columns: tuple[str, ...] = ()
     """The columns by which the rows of a row group are sorted."""
     tiered_by: int | None = None
-    """The id of the schema that decodes the rows, for `TIERED_BY`; None if the rows contain that column already."""
+    """The value of column `TIERED_BY`: the id of the rows' schema. None if the rows already contain the column."""
     file_bytes: int = FILE_BYTES
     """The approximate largest size of a file."""
     has_folders: bool = False
-    """True if each partition key has a folder of its own, with a name as in Hive, such as `publishTime_day=2026-01-31`.
+    """True if each partition key has a separate folder, named as in Hive: `publishTime_day=2026-01-31`.
 
-    Some engines read the values from the folder names.
+    Some engines read the partition values from the names of the folders.
     """
 
     def folder_of(self, key: PartitionKey) -> str:
@@ -229,7 +230,8 @@ class FileLayout:
                 (field, field.text(value)) for field, value in zip(self.partition_fields, key, strict=True)
             )
         ]
-        # File systems reject longer names, and most engines read the values from the table's log.
+        # File systems reject longer names. Omitting such a name is safe for most engines, because they read the
+        # partition values from the table's log.
         name = "/".join(name for name in names if len(name) <= _LONGEST_FOLDER_NAME)
         return url_under(self.folder, name) if name else self.folder
 
@@ -237,7 +239,7 @@ class FileLayout:
 def by_key(
     batch: pa.RecordBatch, fields: Sequence[PartitionField]
 ) -> Iterator[tuple[PartitionKey, pa.RecordBatch]]:
-    """Yield the rows of each partition key, in the order of the batch."""
+    """Yield each partition key with its rows. The rows keep the order of the batch."""
     if not fields:
         yield (), batch
         return
@@ -259,7 +261,7 @@ def _equals(column: pa.ChunkedArray, value: Any) -> pa.ChunkedArray:
 
 
 def _plain(value: Any) -> str:
-    """Return the text of a column's own value, in the form that the protocols of Iceberg and Delta define."""
+    """Return the text of a column's value, in the form that the specifications of Iceberg and Delta define."""
     if isinstance(value, bool):
         return "true" if value else "false"
     return f"{value:f}" if isinstance(value, Decimal) else str(value)

@@ -1,4 +1,4 @@
-"""The positions up to which a topic is tiered. They are stored only in the topic's table.
+"""The positions up to which a topic is tiered. The topic's table stores them.
 
 A table contains the messages of each topic partition up to `end` (exclusive), from the first message that was available
 when tiering began. Tiering writes whole ledgers only, so `end` is one of these positions:
@@ -16,27 +16,30 @@ also writes the document:
 
   * `next` is the empty ledger after `end`, if one existed.
   * `closed_at` is the time at which the ledger of `end` was closed, by the broker's clock.
-  * `seen_at` is the last time at which no messages existed after `end`, by the clock of the tiering process.
+  * `seen_at` is the last time at which tiering found no messages after `end`, by the clock of the tiering process.
   * `created` is the time at which the topic partition was created, as brokers report it. A topic that was deleted and
     created again has another time.
-  * `lost` contains the ranges whose ledgers were removed before they were tiered, where tiering was allowed to
-    continue.
+  * `lost` contains the ranges whose ledgers were removed before they were tiered. It exists only if tiering was allowed
+    to continue after the loss.
 
-`closed_at` and `seen_at` are Unix milliseconds. They and `next` exist only if `end` is after a ledger's last entry.
+`closed_at` and `seen_at` are Unix milliseconds. `next`, `closed_at` and `seen_at` exist only if `end` is after the last
+entry of a ledger.
 
-When the ledger of `end` is gone, messages may have been lost. Retention removes ledgers from the front, so while the
-ledger exists, all later ledgers exist too. If `end` is before a ledger's first entry, messages that were not tiered are
-lost. If `end` is after a ledger's last entry, either no messages were written since, or later messages were removed
-too. `TieredPartition.is_outlived` applies the first matching rule:
+If the ledger of `end` no longer exists, messages may have been lost. Retention removes the oldest ledgers first, so
+while the ledger exists, all later ledgers exist too. If `end` is before the first entry of the removed ledger, messages
+that were not tiered are lost. If `end` is after the last entry of the removed ledger, either no later messages were
+written, or later messages were removed too. `TieredPartition.is_outlived` applies the first rule that matches:
 
-    the first remaining ledger is `next`         retention cannot have removed later messages       nothing is lost
-    retention never removes messages             something else removed the ledger, maybe more      lost
-    the ledger is younger than retention         something else removed the ledger, maybe more      lost
-    `seen_at` is longer ago than retention       later messages may have been removed too           lost
-    otherwise                                    retention still keeps all later messages           nothing is lost
+    condition                                 reason                                                result
+    the first remaining ledger is `next`      retention cannot have removed later messages          nothing is lost
+    retention never removes messages          retention did not remove the ledger, and whatever     messages may be lost
+                                              removed it may have removed later ledgers
+    the ledger is younger than retention      the same reason                                       messages may be lost
+    `seen_at` is longer ago than retention    later messages may have been removed too              messages may be lost
+    all other cases                           retention still keeps all later messages              nothing is lost
 
-The property remains when snapshots expire. The summary shows which commit moved which position. The document does not
-name files, because other engines may rewrite them.
+The table property remains when snapshots expire. The commit summaries show which commit changed which position. The
+document does not name data files, because other engines may rewrite data files.
 """
 
 from __future__ import annotations
@@ -62,21 +65,21 @@ class TieredPartition:
 
     end: Position
     created: str | None = None
-    """None if brokers did not report the time."""
+    """The time at which the topic partition was created; None if brokers did not report the time."""
     next: int | None = None
     closed_at: int | None = None
     seen_at: int | None = None
     lost: tuple[Range, ...] = ()
-    """Lost ranges, in order, all before `end`."""
+    """The lost ranges, in the order of positions. All lost ranges are before `end`."""
 
     def is_outlived(self, first: int, now_ms: int, kept_ms: Callable[[], int | None]) -> bool:
-        """Return whether no messages were lost although the ledger of `end` is gone.
+        """Return True if no messages were lost, although the ledger of `end` no longer exists.
 
         Args:
             first: The id of the first remaining ledger.
             now_ms: The time now, in Unix milliseconds.
-            kept_ms: Returns how long retention keeps acknowledged messages, in milliseconds; None means forever. Called
-                only if the answer matters.
+            kept_ms: A function that returns how long retention keeps acknowledged messages, in milliseconds. None
+                means forever. The function is called only if the result depends on retention.
 
         """
         if self.closed_at is None or self.seen_at is None:
@@ -117,7 +120,7 @@ class TieredPositions:
         """Parse a document.
 
         Raises:
-            ProtocolError: A later version or another program wrote the document. The text begins with `where`.
+            ProtocolError: A later version or another program wrote the document. The error text begins with `where`.
 
         """
         try:

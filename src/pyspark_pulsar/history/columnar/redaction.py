@@ -1,4 +1,4 @@
-"""Texts of catalogs and stores without secrets: without the keys, tokens and passwords of the settings."""
+"""Removal of secrets from texts: the keys, tokens and passwords in the settings of catalogs and stores."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Final
 
 _WORDS: Final = ("secret", "token", "password", "credential", "key", "authorization", "connection-string")
 _SHORTEST_SECRET: Final = 4
-"""In characters. Shorter secrets occur in ordinary texts."""
+"""The length of the shortest secret that is removed, in characters. Shorter secrets could occur in ordinary texts."""
 _PASSWORD_OF_URL: Final = re.compile(r"://[^/@:]*:([^/@]+)@")
 _COLORS: Final = re.compile(r"\x1b\[[0-9;]*m")
 _LONGEST_TEXT: Final = 400
@@ -29,7 +29,7 @@ def redact(text: str, secrets: tuple[str, ...]) -> str:
 
 
 def one_line(fault: BaseException, secrets: tuple[str, ...]) -> str:
-    """Return the text of a fault in one line of at most 400 characters, without secrets and colors."""
+    """Return the text of an exception as one line of at most 400 characters, without secrets and terminal colors."""
     words = _COLORS.sub("", str(fault)).replace("↳", " ").split()
     text = redact(" ".join(words), secrets)
     return text if len(text) <= _LONGEST_TEXT else f"{text[: _LONGEST_TEXT - 4]} ..."

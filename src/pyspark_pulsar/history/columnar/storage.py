@@ -1,8 +1,8 @@
-"""Access to data files, on the driver and on executors, by pyarrow's file systems.
+"""Access to data files with pyarrow's file systems, on the driver and on executors.
 
 The settings are the properties of the table's catalog, with Iceberg's names (`s3.endpoint`, `s3.access-key-id`, ...). A
-catalog may add credentials for one table. Local folders and S3 need nothing else. All other locations are opened by
-pyiceberg, which executors then also need.
+catalog may add credentials for one table. Local folders and S3 need no other library. pyiceberg opens all other
+locations, so executors also need pyiceberg for these locations.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from pyspark_pulsar.errors import OptionError, PrerequisiteMissing
 _PREFIXES: Final = ("s3.", "client.", "gcs.", "adls.", "abfs.", "hdfs.")
 _FILE: Final = "file"
 _SAFE: Final = "/="
-"""Characters that URLs of files contain without an escape."""
+"""Characters that are not escaped in URLs of files."""
 _S3_SCHEMES: Final = ("s3", "s3a", "s3n")
 _CONNECT_SECONDS: Final = 10.0
 _REQUEST_SECONDS: Final = 30.0
@@ -55,7 +55,7 @@ class TableStorage:
     def open_output(self, url: str) -> Any:
         """Open a new file for sequential writing.
 
-        An object store contains the file only after the caller closes the stream. Raises the errors of `open_input`.
+        In an object store, the file exists only after the caller closes the stream. Raises the errors of `open_input`.
         """
         system, path = self.locate(url)
         if isinstance(system, fs.LocalFileSystem):
@@ -93,7 +93,7 @@ def url_under(folder: str, name: str) -> str:
 
 @lru_cache(maxsize=16)
 def _s3_file_system(settings: tuple[tuple[str, str], ...]) -> Any:
-    """Return the file system for S3. It keeps connections, so each process has one for the same settings."""
+    """Return the file system for S3. A process reuses the file system for the same settings, to keep connections."""
     chosen_settings = dict(settings)
 
     def setting(name: str) -> str | None:

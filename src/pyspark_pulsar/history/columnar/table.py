@@ -1,4 +1,4 @@
-"""The interface of a topic's table, for every format. Driver only.
+"""The interface that a topic's table implements in every format. Driver only.
 
 A table object represents one state of the table: the state that was loaded, or the state after the object's own last
 commit. A commit by another process makes the object stale. The next commit of a stale object fails with `TableMoved`;
@@ -39,7 +39,7 @@ SORTED_BY: Final = "pulsar.sorted-by"
 
 
 class TableMoved(Exception):
-    """Another process has committed since the table was loaded. Nothing of the failed commit is in the table."""
+    """Another process has committed since the table was loaded. The table contains no change of the failed commit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,20 +61,20 @@ class NewSchema:
     """A schema of a topic that has not yet been added to its table."""
 
     digest: str
-    """Equal schemas of the topic have equal digests."""
+    """The digest of the schema. Equal schemas of the topic have equal digests."""
     payload: PayloadSchema
     columns: pa.Schema
-    """All columns of the rows, in Spark's types."""
+    """The columns of the rows, including metadata columns, in Spark's types."""
 
     def tiered(self, stored: pa.Schema, *, is_whole: bool) -> TieredSchema:
         """Return the schema in the form that the table stores.
 
         Args:
-            stored: The table columns that contain the schema's fields.
+            stored: The table columns for the schema's fields.
             is_whole: Whether the table has a column for each field.
 
         """
-        # A message without value columns is determined by its payload alone.
+        # If the schema has no value columns, only the payload contains the value of a message.
         keeps_all = not is_whole or not len(columns_of(self.payload))
         return TieredSchema(self.digest, self.payload, stored, keeps_all=keeps_all)
 
@@ -85,7 +85,7 @@ class ColumnarTable(ABC):
     @property
     @abstractmethod
     def name(self) -> str:
-        """Return the table's name, as errors, plans and `tier status` show it."""
+        """Return the name of the table that errors, plans and `tier status` show."""
 
     @property
     @abstractmethod
@@ -95,7 +95,7 @@ class ColumnarTable(ABC):
     @property
     @abstractmethod
     def id(self) -> str:
-        """Return the table's identity, which a rename or commit keeps. A table that is created again has another id."""
+        """Return the table's identity. Renaming the table keeps it; dropping and creating the table changes it."""
 
     @property
     @abstractmethod
@@ -116,16 +116,16 @@ class ColumnarTable(ABC):
     @property
     @abstractmethod
     def schema_texts(self) -> Mapping[int, str]:
-        """Return the schemas by which the rows were tiered (`tiered_schema`), by their ids."""
+        """Return a mapping from ids to texts of the schemas with which rows were written (`tiered_schema`)."""
 
     @property
     @abstractmethod
     def columns(self) -> pa.Schema:
-        """Return the columns as they are stored in files, with field ids if the format has them."""
+        """Return the columns in the form that files store. They have field ids if the format uses field ids."""
 
     @property
     def columns_by_name(self) -> dict[str, pa.Field]:
-        """Return the columns by the names that readers see."""
+        """Return a mapping from the column names that readers see to the columns."""
         return by_name(self.columns)
 
     @property
@@ -150,12 +150,12 @@ class ColumnarTable(ABC):
 
     @abstractmethod
     def layout(self, schema: str) -> FileLayout:
-        """Return the file layout for rows that are tiered by a schema, one of `schema_texts`."""
+        """Return the file layout for rows of a schema. `schema` is one of the texts in `schema_texts`."""
 
     @property
     @abstractmethod
     def version(self) -> str:
-        """Return the identifier of the table's state. Different states have different identifiers."""
+        """Return the identifier of the table's present state. Each state has a different identifier."""
 
     @abstractmethod
     def files(self) -> Sequence[DataFile]:
@@ -172,8 +172,8 @@ class ColumnarTable(ABC):
 
         Args:
             columns: The columns whose statistics are returned.
-            known: The parts of an earlier call for this table, or an empty dictionary. The call replaces its contents
-                with the parts of this state.
+            known: The parts of an earlier call for this table, or an empty dictionary. The call replaces the contents
+                of the dictionary with the parts of this state.
 
         Raises:
             NotScannable: An engine that reads the files itself would return wrong rows.
@@ -194,12 +194,13 @@ class ColumnarTable(ABC):
 
     @abstractmethod
     def add_schema(self, schema: NewSchema) -> str:
-        """Commit the columns of a schema of the topic to the table, and widen types where needed. Data files stay.
+        """Add the columns of a schema to the table, and widen types where necessary. Data files do not change.
 
-        A field whose type conflicts with the table's column of that name gets no column.
+        The change is one commit. If the type of a field conflicts with the type of the table column of that name, the
+        field gets no column.
 
         Returns:
-            The schema in the form that the table stores from now on (`tiered_schema`).
+            The text of the schema that the table stores from now on (`tiered_schema`).
 
         Raises:
             SchemaError: A column by which rows are partitioned or sorted conflicts with the table's column.
@@ -230,7 +231,7 @@ class ColumnarTable(ABC):
         """Remove old states of the table, and delete the files that no other state uses.
 
         Args:
-            older_than_ms: States from before this time are removed, in Unix milliseconds.
+            older_than_ms: A time in Unix milliseconds. States from before this time are removed.
 
         Returns:
             The number of removed states.
@@ -239,7 +240,7 @@ class ColumnarTable(ABC):
 
     @abstractmethod
     def known_urls(self) -> set[str]:
-        """Return the URLs of all files that any state of the table still names."""
+        """Return the URLs of all files that a remaining state of the table lists."""
 
 
 class TableCatalog(ABC):
@@ -262,7 +263,7 @@ class TableCatalog(ABC):
 
     @abstractmethod
     def present(self, identifiers: Iterable[str]) -> set[str]:
-        """Return the names for which a table exists, with few requests.
+        """Return the names for which a table exists. The method sends few requests, even for many names.
 
         Raises:
             ColumnsUnavailable: The catalog cannot be read.
@@ -271,7 +272,7 @@ class TableCatalog(ABC):
 
     @abstractmethod
     def create(self, identifier: str, definition: TableDefinition) -> ColumnarTable:
-        """Create a table without files.
+        """Create a table without rows.
 
         Raises:
             TableMoved: A table of that name already exists.
@@ -301,7 +302,7 @@ def is_whole(
     Args:
         table: The table's name.
         stored: The columns of the schema.
-        fitting: The parts of these columns that fit into the table.
+        fitting: The columns and nested fields of the schema that fit into the table.
         decisive: The names of the columns by which rows are partitioned or sorted.
 
     Raises:

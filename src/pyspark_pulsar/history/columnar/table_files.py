@@ -1,6 +1,7 @@
 """The files of a table with their statistics, for an engine that reads the files itself. Driver only; no I/O.
 
-One query examines tables of 10,000 files, so the facts are stored by column: a file is an index into each list.
+A query may examine a table of 10,000 files. So each statistic is one list with an element for each file. The index of a
+file is the same in all lists.
 """
 
 from __future__ import annotations
@@ -15,10 +16,10 @@ from pyspark_pulsar.history.columnar.layout import IDENTITY
 LEDGER: Final = f"{IDENTITY}.ledger"
 
 Parts = dict[str, Any]
-"""The parts of a table that never change and have been read, by their paths. Each format has its own values."""
+"""The immutable parts of a table's metadata that have been read, by path. The type of a part depends on the format."""
 
 Bound = int | float | str
-"""A number or text: a date in days, a timestamp in microseconds since 1970, a boolean as 0 or 1."""
+"""A number or text. A date is in days since 1970, a timestamp in microseconds since 1970, and a boolean is 0 or 1."""
 
 
 class NotScannable(Exception):
@@ -27,30 +28,31 @@ class NotScannable(Exception):
 
 @dataclass(frozen=True, slots=True)
 class ColumnStatistics:
-    """The statistics of one column, by file.
+    """The statistics of one column, as lists with an element for each file.
 
-    None means that a statistic is unknown. None can replace an element or a whole list.
+    An element is None if the file's statistic is unknown.
     """
 
     encoded_lower: Sequence[Any | None]
     encoded_upper: Sequence[Any | None] | None
-    """The upper bounds, or None if the column is floating point.
+    """The encoded upper bounds, or None if the column is floating point.
 
-    Spark sorts NaN above all numbers, and the table does not record whether a file has NaN.
+    Floating-point columns have no upper bounds, because Spark sorts NaN above all numbers. The table does not record
+    whether a file contains NaN.
     """
     nulls: Sequence[int | None]
-    """The number of rows without a value."""
+    """The number of rows without a value in each file."""
     decode: Callable[[Any], Bound | None]
-    """Decodes a bound from the table's form, on demand, because most queries use few columns."""
+    """Decodes a bound. Bounds are decoded only on demand, because most queries use few columns."""
 
     @property
     def lower(self) -> list[Bound | None]:
-        """Return a bound that is less than or equal to each value of a file, by file."""
+        """Return the lower bound of each file. No value in the file is smaller."""
         return [None if bound is None else self.decode(bound) for bound in self.encoded_lower]
 
     @property
     def upper(self) -> list[Bound | None] | None:
-        """Return a bound that is greater than or equal to each value of a file, by file."""
+        """Return the upper bound of each file, or None if the column is floating point. No value is larger."""
         if self.encoded_upper is None:
             return None
         return [None if bound is None else self.decode(bound) for bound in self.encoded_upper]
@@ -58,35 +60,35 @@ class ColumnStatistics:
 
 @dataclass(frozen=True, slots=True)
 class TableFiles:
-    """The data files of one state of a table. All are Parquet files without deleted rows."""
+    """The data files of one state of a table. All files are Parquet files without deleted rows."""
 
     urls: Sequence[str]
     sizes: Sequence[int]
-    """In bytes."""
+    """The size of each file in bytes."""
     rows: Sequence[int]
     statistics: Mapping[str, ColumnStatistics]
-    """Statistics by column path: `LEDGER`, `__partition`, and the requested columns with simple types."""
+    """The statistics by column path, for `LEDGER`, `__partition` and the requested columns with simple types."""
     layouts: frozenset[tuple[Bounds | None, frozenset[int] | None]]
-    """The distinct pairs of a file's schema ids and leaf columns.
+    """The distinct pairs of schema ids and leaf columns that files have.
 
-    The first member contains the bounds of the ids of the schemas that tiered the rows. The second contains the ids of
-    the leaf columns that the file has. None means that the table does not record the value.
+    The first member of a pair contains the bounds of the ids of the schemas with which the file's rows were written.
+    The second member contains the field ids of the file's leaf columns. A member is None if the table lacks the value.
     """
     least_size: int | None
-    """The smallest `__messageSize` of a row, in bytes; None if the table does not record it."""
+    """The smallest `__messageSize` of all rows, in bytes; None if the table does not record the size."""
     may_have_payloads: bool
     """True if some rows may contain the payload of their message (`layout.PAYLOAD_COLUMN`)."""
     unclear_names: frozenset[str]
-    """Columns, in lowercase, whose files may contain values of another column under the same name.
+    """The names, in lowercase, of columns for which a file may contain values of another column under the same name.
 
-    The names of fields, at any depth, have changed in the table.
+    These are the columns in which the name of a field has changed, at any depth.
     """
     changed_ms: int
     """The time of the commit that created this state, in Unix milliseconds."""
 
     @property
     def leaves(self) -> frozenset[frozenset[int] | None]:
-        """Return the distinct sets of leaf column ids that files have."""
+        """Return the distinct sets of the field ids of a file's leaf columns."""
         return frozenset(leaves for _, leaves in self.layouts)
 
     def __len__(self) -> int:

@@ -1,18 +1,20 @@
 """The note: a property of a topic that names the topic's table. Pure.
 
-The property is `pyspark-pulsar.tier`. Pulsar deletes the property with the topic, so a topic that is created again has
-no note:
+The name of the property is `pyspark-pulsar.tier`. When a topic is deleted, Pulsar deletes the property too. So a topic
+that is created again has no note. The value of the property is a JSON document:
 
     {"version": 1, "table": "public_default.orders", "id": "0a1b...", "catalog": {"type": "sql", "uri": "..."},
      "ends": {"0": "23:0:0", "1": "31:0:0"}}
 
 `id` is the table's unique identity. `catalog` contains the settings that located the table when the note was last
-written, without secrets, for messages only. `ends` contains the position (exclusive) up to which each topic partition
-was tiered, by partition index. The index is -1 for a topic without partitions. The table's own positions may be after
-`ends`. They are before `ends` only if the table was restored to an earlier state.
+written, without secrets. The settings are used only in error messages. `ends` is an object from partition indexes to
+the position (exclusive) up to which each topic partition was tiered. The index is `-1` for a topic without partitions.
+The positions in the table may be later than `ends`. They are earlier only if the table was restored to an earlier
+state.
 
 Tiering writes the note before the table's first commit. Readers compare the note with the table that they find. So a
-table that is missing, replaced or restored to an earlier state is an error, not an empty history.
+read fails if the table is missing, was replaced or was restored to an earlier state. Without the note, the read would
+treat the history as empty.
 """
 
 from __future__ import annotations
@@ -31,19 +33,19 @@ from pyspark_pulsar.model.position import Position
 from pyspark_pulsar.model.topic import TopicName, TopicPartition
 
 TIER_NOTE: Final = "pyspark-pulsar.tier"
-"""The name of the topic's property."""
+"""The name of the topic property that contains the note."""
 BEGIN_AGAIN: Final = "pyspark-pulsar tier forget"
-"""The command after which a topic is tiered from scratch."""
+"""The command that removes the note, so that the topic can be tiered from scratch."""
 
 _VERSION: Final = 1
 _SHOWN: Final = ("type", "name", "uri", "warehouse", "path")
-"""The settings of a catalog that locate the catalog."""
+"""The names of the settings that locate a catalog."""
 _USER: Final = re.compile(r"://(?:[^/]*:.*@|[^/@]*@)")
 _QUERY: Final = re.compile(r"[?#].*")
 
 
 def catalog_place(settings: Mapping[str, str]) -> dict[str, str]:
-    """Return the settings that locate a catalog, without the users, passwords and queries in URLs."""
+    """Return the settings that locate a catalog. Users, passwords and queries are removed from URLs."""
     secrets = secret_values(settings)
     return {
         key: redact(_QUERY.sub("", _USER.sub("://", settings[key])), secrets)
@@ -60,7 +62,7 @@ class TierNote:
     """The table's name in the catalog."""
     id: str
     catalog: Mapping[str, str] = field(default_factory=dict)
-    """The result of `catalog_place`."""
+    """The settings that locate the table's catalog, from `catalog_place`."""
     ends: Mapping[int, Position] = field(default_factory=dict)
 
     def to_json(self) -> str:
@@ -75,7 +77,7 @@ class TierNote:
 
     @classmethod
     def from_json(cls, text: str, topic: TopicName) -> TierNote:
-        """Parse a note.
+        """Parse the value of the property.
 
         Raises:
             ProtocolError: A later version or another program wrote the note.
@@ -97,7 +99,7 @@ class TierNote:
         )
 
     def of_table(self, table: ColumnarTable, name: str, catalog: Mapping[str, str]) -> TierNote:
-        """Return the note for a table to which the topic is tiered. An end never decreases."""
+        """Return a note with the positions of a table. If this note names the same table, no end decreases."""
         ends = dict(self.ends) if self.id == table.id else {}
         for partition, tiered in table.positions.partitions.items():
             ends[partition.index] = max(tiered.end, ends.get(partition.index, tiered.end))
@@ -105,7 +107,7 @@ class TierNote:
 
     @property
     def place(self) -> str:
-        """Return the description of the table and its catalog, for errors."""
+        """Return a description of the table and its catalog, for error messages."""
         return f"table {self.table} (id {self.id}) of catalog {json.dumps(dict(self.catalog))}"
 
     def check_table(self, topic: TopicName, found: str | None, where: str) -> None:
@@ -114,7 +116,7 @@ class TierNote:
         Args:
             topic: The topic of this note.
             found: The identity of the table that was found; None if no table was found.
-            where: The location in which the table was looked up, as errors show it.
+            where: A description of the table name and catalog that were searched, for error messages.
 
         """
         if found == self.id:
@@ -127,15 +129,15 @@ class TierNote:
         )
 
     def check_tiered(self, partition: TopicPartition, tiered: TieredPartition | None) -> None:
-        """Raise `TierMismatch` if the table has lost a topic partition."""
+        """Raise `TierMismatch` if the table has no messages of a topic partition that was tiered."""
         if tiered is None and partition.index in self.ends:
             raise self._restored_table_fault(partition, "no messages")
 
     def check_end(self, partition: TopicPartition, tiered: TieredPartition) -> None:
-        """Raise `TierMismatch` if the table has lost messages of a topic partition.
+        """Raise `TierMismatch` if the table no longer has all messages of a topic partition that were tiered.
 
-        Call this method only if the topic partition no longer has the missing ledgers. Otherwise the ledgers are read
-        or tiered again.
+        Call this method only if Pulsar no longer has the ledgers that the table lacks. If Pulsar still has these
+        ledgers, they can be read from Pulsar or tiered again.
         """
         end = self.ends.get(partition.index)
         if end is not None and tiered.end < end:

@@ -1,15 +1,15 @@
-"""The schemas by which the rows of a table were tiered, in the form that the table stores.
+"""The schemas with which the rows of a table were written, in the form that the table stores.
 
-The meaning of a column's name can change: a field is renamed, another field gets its name, or an engine renames the
-column. So each row names the topic's schema by which the row was tiered (`layout.TIERED_BY`). The table stores each of
-these schemas with the columns to which its fields were written.
+The meaning of a column name can change, for example because a field or a column is renamed, or because another field
+gets the name. So each row contains the id of the topic's schema with which the row was written (`layout.TIERED_BY`).
+For each of these schemas, the table stores the columns to which the fields of the schema were written.
 
-The id of a schema is a hash of its contents. So if two processes tier by different schemas at the same time, neither
-process changes the meaning of the other's rows.
+The id of a schema is a hash of its contents. So two processes that tier with different schemas at the same time always
+use different ids.
 
-The name of the property is `pulsar.schema.<id>`, with the id in hexadecimal digits. Its value is `<digest>:<document>`.
-The digest identifies the topic's schema. The document is JSON, compressed by zlib, in base64. Its Arrow schemas are IPC
-messages in base64.
+The table stores each schema in a property with the name `pulsar.schema.<id>`, where the id is in hexadecimal digits.
+The value of the property is `<digest>:<document>`. The digest identifies the topic's schema. The document is JSON,
+compressed by zlib, in base64. The Arrow schemas in the document are IPC messages in base64.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ from pyspark_pulsar.schema.payload import KeyValuePair, PayloadSchema, columns_o
 from pyspark_pulsar.schema.types.exchange import readable
 
 PREFIX: Final = "pulsar.schema."
-"""The prefix of the names of properties that contain a schema."""
+"""The prefix of the names of table properties that contain a schema."""
 _ID_BYTES: Final = 8
 _LARGEST: Final = 1 << 28
-"""The largest document, in bytes. Other programs can write to the table that contains the document."""
+"""The largest document that is read, in bytes. A limit is needed, because other programs can change the document."""
 
 
 @dataclass(frozen=True)
@@ -42,23 +42,23 @@ class TieredSchema:
     """A schema of a topic, and the columns of a table that contain its fields."""
 
     digest: str
-    """Equal schemas of the topic have equal digests."""
+    """The digest of the schema. Equal schemas of the topic have equal digests."""
     payload: PayloadSchema
-    """The encoding of messages in bytes."""
+    """The schema by which the payloads of messages are encoded."""
     stored: pa.Schema
-    """The columns in the files, under the schema's names.
+    """The columns in the files, with the names of the schema's fields.
 
-    The columns have field ids if the table's format has them. A field without a column in the table is omitted.
+    The columns have field ids if the table's format uses field ids. A field without a column in the table is omitted.
     """
     keeps_all: bool
-    """True if the payloads of all messages are kept.
+    """True if the table contains the payloads of all messages of this schema.
 
-    This is so if the table lacks a column for some field, or the schema has no fields.
+    This is the case if the table lacks a column for some field, or if the schema has no fields.
     """
 
     @cached_property
     def values(self) -> pa.Schema:
-        """Return the value columns of a read by this schema, in Spark's types."""
+        """Return the value columns that a read with this schema returns, in Spark's types."""
         return pa.schema([readable(column) for column in columns_of(self.payload)])
 
     @cached_property
@@ -69,7 +69,7 @@ class TieredSchema:
 
     @property
     def text(self) -> str:
-        """Return the value of the property."""
+        """Return the value of the table property that stores this schema."""
         document = {
             "payload": _payload_json(self.payload),
             "values": _columns_text(columns_of(self.payload)),
@@ -81,17 +81,17 @@ class TieredSchema:
 
 
 def schema_id(text: str) -> int:
-    """Return the id of the schema in a property's value, as a signed 64-bit integer for `layout.TIERED_BY`."""
+    """Return the id of the schema in a property's value: a signed 64-bit integer, as in `layout.TIERED_BY`."""
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:_ID_BYTES], "big", signed=True)
 
 
 def property_of(text: str) -> str:
-    """Return the name of the property that contains `text`."""
+    """Return the name of the table property whose value is `text`."""
     return f"{PREFIX}{schema_id(text) & (1 << 8 * _ID_BYTES) - 1:016x}"
 
 
 def schema_texts(properties: Mapping[str, str]) -> dict[int, str]:
-    """Return the texts of the schemas in a table's properties, by their ids."""
+    """Return a mapping from the ids to the texts of the schemas in a table's properties."""
     texts = [text for name, text in properties.items() if name.startswith(PREFIX)]
     return {schema_id(text): text for text in texts}
 
@@ -109,7 +109,7 @@ def parse_tiered_schema(text: str, where: str) -> TieredSchema:
 
     Args:
         text: The property's value.
-        where: The table, for errors.
+        where: A description of the table, for error messages.
 
     Raises:
         ProtocolError: This version cannot read the value.
@@ -141,7 +141,13 @@ def _payload_json(payload: PayloadSchema) -> dict[str, Any]:
 
 
 def _payload(document: Mapping[str, Any], columns: Sequence[pa.Field]) -> PayloadSchema:
-    """Return a schema with these columns, in the units of its definition. A schema without a record has one column."""
+    """Return the schema of a document.
+
+    Args:
+        document: The document, in the form of `_payload_json`.
+        columns: The value columns, with the time units of the definition. A schema without a record has one column.
+
+    """
     if "key" in document:
         key, value = (
             _payload(document[name], list(column.type) if types.is_struct(column.type) else [column])

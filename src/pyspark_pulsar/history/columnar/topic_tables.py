@@ -1,4 +1,4 @@
-"""The tables of topics, by the options `tierCatalog` and `tierTable`. Driver only."""
+"""A lookup of the tables of topics, by the options `tierCatalog` and `tierTable`. Driver only."""
 
 from __future__ import annotations
 
@@ -24,11 +24,13 @@ _OTHER: Final = re.compile(r"[^0-9A-Za-z_]")
 
 
 _OPENING: Final = Lock()
-"""Opening a catalog may create the catalog's own database tables, so only one thread at a time opens a catalog."""
+"""A lock for opening catalogs. Only one thread at a time may open a catalog, because opening can create the catalog's
+own database tables.
+"""
 
 
 class TopicTables:
-    """The tables of topics, by the options of a read. Used by one thread."""
+    """A lookup of the tables of topics, by the options of a read. Used by one thread."""
 
     def __init__(self, options: ReadOptions) -> None:
         """Store the options, without connecting to the catalog."""
@@ -41,7 +43,7 @@ class TopicTables:
         return table_catalog(*self._settings)
 
     def identifier(self, topic: TopicName) -> str:
-        """Return the name of the topic's table: `namespace.table`."""
+        """Return the name of the topic's table, in the form `namespace.table`."""
         topic = topic.without_partition()
         named = {
             "tenant": _safe_name(topic.namespace.tenant),
@@ -57,7 +59,7 @@ class TopicTables:
         return catalog_place({**dict(settings), **dict(secrets)})
 
     def place(self, topic: TopicName) -> str:
-        """Return the table name and catalog in which the topic's table is looked up, for errors."""
+        """Return a description of the topic's table name and of the catalog, for error messages."""
         return f"table {self.identifier(topic)} of catalog {json.dumps(self.catalog_place)}"
 
     def load(self, topic: TopicName) -> ColumnarTable | None:
@@ -74,7 +76,7 @@ class TopicTables:
         return self._check_topic(topic, self.catalog.load(self.identifier(topic)))
 
     def load_all(self, topics: Iterable[TopicName]) -> dict[TopicName, ColumnarTable]:
-        """Load the tables of the topics that have one. Raises the errors of `load`."""
+        """Load the table of each topic that has a table. Raises the errors of `load`."""
         names = {topic.without_partition(): self.identifier(topic) for topic in topics}
         present = self.catalog.present(names.values())
         existing = {topic: identifier for topic, identifier in names.items() if identifier in present}
@@ -109,7 +111,7 @@ def table_catalog(
     Delta tables have no catalog; the settings then contain the path of a folder.
 
     Raises:
-        OptionError: The settings describe no catalog.
+        OptionError: The settings do not describe a catalog.
         PrerequisiteMissing: The library for the format is not installed.
         ColumnsUnavailable: The catalog cannot be reached.
 
@@ -122,7 +124,7 @@ def table_catalog(
 def _open_catalog(settings: tuple[tuple[str, str], ...]) -> TableCatalog:
     """Return the catalog of the settings.
 
-    Each process keeps one, because catalogs hold connections or tables in memory.
+    A process reuses the catalog for the same settings, because a catalog keeps connections or tables in memory.
     """
     properties: Mapping[str, str] = dict(settings)
     if properties.get("type") == DELTA:

@@ -1,17 +1,17 @@
-"""Tiering: complete ledgers of topics become rows of their tables. Runs anywhere, with or without Spark.
+"""Tiering writes the messages of complete ledgers as rows into the topics' tables. Runs with or without Spark.
 
 Modules:
 
     ledgers           the complete ledgers of a topic
-    definition        the columns of a topic's table, and how they follow the topic's schema
+    definition        the columns of a topic's table, and their changes when the topic's schema changes
     followed_table    creates a topic's table, or adds the columns that the table lacks
-    round             one round of one topic: look, plan, write, commit
+    round             one round of one topic, from finding its complete ledgers to the commit
     writing           writes splits to data files, in processes of this machine or in tasks of a Spark job
     commit            commits the files and positions of a round
-    topic_rounds      rounds of all topics, once or until a stop
-    topic_properties  the topic's own properties that select tiering
-    topic_note        writes and removes the note that names the topic's table
+    topic_rounds      runs rounds of all topics, once or repeatedly
+    topic_properties  the topic properties that select tiering
+    topic_note        writes and removes the note, a topic property that names the topic's table
     status            the positions up to which topics are tiered, and the remaining work
     upkeep            merges small files, removes files that no commit names, expires old states of a table
-    faults            converts faults of other libraries to errors of one topic
+    faults            converts errors of other libraries to an error of one topic
 """

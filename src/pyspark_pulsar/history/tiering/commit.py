@@ -1,4 +1,4 @@
-"""The step `commit` of a round: commits files and positions together, and returns the round's result."""
+"""The step `commit` of a round, which commits files and positions together and returns the round's result."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ class RoundResult:
     topic: TopicName
     table: str
     parts: Mapping[TopicPartition, CompletePart] = field(default_factory=dict)
-    """The committed parts. Empty if there was nothing to do, or another process committed first."""
+    """The committed parts. The mapping is empty if no ledger was complete, or if another process committed first."""
     files: int = 0
     rows: int = 0
     size: int = 0
-    """The bytes of the files."""
+    """The total size of the files in bytes."""
     is_lost_race: bool = False
     left_over: bool = False
     """True if some closed ledgers with entries are not tiered.
 
-    An open transaction or a chunked message holds them back, or the next round tiers them.
+    Such a ledger waits for an open transaction, for an incomplete chunked message, or only for the next round.
     """
 
     @property
     def is_done(self) -> bool:
-        """Return whether no work is left for now."""
+        """Return whether the round found no ledger to tier, and no other process committed first."""
         return not self.is_lost_race and all(part.is_empty for part in self.parts.values())
 
     @property
@@ -52,7 +52,7 @@ def commit_parts(
     parts: Mapping[TopicPartition, CompletePart],
     files: Sequence[WrittenFile],
 ) -> RoundResult:
-    """Commit the files of all parts, with the positions at which they end.
+    """Commit the files of all parts, with the positions at which the parts end.
 
     Raises:
         ProtocolError: Some files belong to another topic.

@@ -1,8 +1,9 @@
 """The columns of a topic's table, and the changes to the table when the topic's schema changes. Driver only.
 
-The table has all value columns, then all metadata columns. The next column contains the payloads of messages whose
-value columns do not determine all their contents (`PAYLOAD_COLUMN`). The last column names the schema by which each row
-was tiered (`TIERED_BY`). Columns that the topic no longer has stay in the table, and later files lack them.
+The table contains the value columns, followed by the metadata columns. The next column, `PAYLOAD_COLUMN`, contains the
+payload of each message that the value columns do not determine completely. The last column, `TIERED_BY`, contains the
+id of the schema with which the row was written. Columns that the topic no longer has stay in the table, but later files
+do not contain them.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ _BOUNDS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class TableSettings:
-    """A user's settings for tables that tiering creates. Existing tables stay unchanged."""
+    """A user's settings for tables that tiering creates. The settings do not change existing tables."""
 
     partition_fields: tuple[PartitionField, ...] = BY_DAY
     sort_columns: tuple[str, ...] = ()
@@ -59,9 +60,9 @@ def parse_table_settings(
     """Parse the settings for new tables.
 
     Args:
-        partition_by: Partition fields separated by commas (`columnar.layout`). An empty text selects no partitions, and
-            None selects the default.
-        sort_by: Columns separated by commas.
+        partition_by: The partition fields, separated by commas (`columnar.layout`). An empty text selects a table
+            without partitions. None selects the default.
+        sort_by: The names of the sort columns, separated by commas.
         properties: Additional properties of the table.
 
     Raises:
@@ -82,10 +83,10 @@ def _split_list(text: str) -> tuple[str, ...]:
 
 
 def tiering_options(options: ReadOptions, topic: TopicName) -> ReadOptions:
-    """Return the options with which a topic is read for tiering: all messages, from any location of its ledgers.
+    """Return the options with which tiering reads a topic. They select all messages, from any location of its ledgers.
 
     Raises:
-        OptionError: An option would leave messages out.
+        OptionError: An option would exclude messages.
 
     """
     if options.mode == "DROPMALFORMED":
@@ -138,7 +139,7 @@ def topic_schema(client: BrokerClient, options: ReadOptions) -> ReadSchema:
 
     Raises:
         SchemaError: The topic's schema cannot be read, or has fields with reserved names.
-        OptionError: The depth of recursive types is set. The rows of a table have one shape for all readers.
+        OptionError: The depth of recursive types is set, which is not allowed because all readers share the table.
 
     """
     if options.recursive_depth is not None:
@@ -161,7 +162,7 @@ def topic_schema(client: BrokerClient, options: ReadOptions) -> ReadSchema:
 
 
 def definition_of(schema: ReadSchema, topic: TopicName, settings: TableSettings) -> TableDefinition:
-    """Return the definition of a topic's new table. Raises `OptionError` for a sort column that the topic lacks."""
+    """Return the definition of a topic's new table. Raises `OptionError` if a sort column does not exist."""
     for name in settings.sort_columns:
         if name not in schema.output_schema.names:
             raise OptionError(
@@ -185,10 +186,10 @@ def follow(table: ColumnarTable, schema: ReadSchema) -> str:
     """Add the columns of the topic's schema that the table lacks.
 
     Returns:
-        The schema in the form that the table stores (`columnar.tiered_schema`).
+        The text of the schema that the table stores (`columnar.tiered_schema`).
 
     Raises:
-        SchemaError: A column by which rows are partitioned or sorted has another type now.
+        SchemaError: The type of a column has changed, and rows are partitioned or sorted by this column.
         TableMoved: Another process has committed since the table was loaded.
 
     """
@@ -200,7 +201,7 @@ def follow(table: ColumnarTable, schema: ReadSchema) -> str:
 
 
 def schema_digest(schema: ReadSchema) -> str:
-    """Return a digest that is equal for equal schemas with equal columns."""
+    """Return a digest of a schema and its columns. Equal schemas with equal columns have equal digests."""
     # A plan may come from a descriptor file, which the registry's schema does not contain.
     plan = json.loads(schema.value.definition or "{}") if schema.value.value_type == PROTOBUF_VALUE else {}
     made_from = [identity(schema.info), {**plan, "version": None}, schema.output_schema.to_string()]

@@ -1,7 +1,7 @@
-"""Conversion of any fault of tiering a topic, or of the upkeep of its table, to an error of that topic.
+"""Conversion of any error during tiering or upkeep to an error of one topic.
 
-Libraries raise unexpected errors for values, full disks and catalogs. Such an error must not end the rounds of other
-topics.
+Libraries raise unexpected errors, for example for values, full disks or catalogs. Such an error must not end the rounds
+of other topics.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ _log: Final = logging.getLogger(__name__)
 
 
 def topic_fault(where: str, fault: Exception, settings: Mapping[str, str]) -> PulsarError:
-    """Return the error itself if it is a `PulsarError`, otherwise a `TieringFailed` that names the error in one line.
+    """Return `fault` if it is a `PulsarError`. Otherwise return a `TieringFailed` with the text of `fault` in one line.
 
     Args:
-        where: The topic, or the range of a topic partition, for the start of the text.
+        where: The topic, or the range of a topic partition. The text of the error begins with it.
         fault: The error. Its traceback is logged at level debug, or as a warning if the environment requests it.
-        settings: Settings of the catalog or its storage, whose secrets the text leaves out.
+        settings: The settings of the catalog or its storage. Secrets in the settings are removed from the text.
 
     """
     if isinstance(fault, PulsarError):

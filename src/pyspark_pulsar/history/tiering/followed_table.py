@@ -1,4 +1,4 @@
-"""The step `follow` of a round: creates the table, or adds the columns of the topic's schema."""
+"""The step `follow` of a round, which creates the table or adds the columns of the topic's schema."""
 
 from __future__ import annotations
 
@@ -19,7 +19,10 @@ def create_or_follow_table(
     schema: ReadSchema,
     settings: TableSettings,
 ) -> tuple[ColumnarTable, str]:
-    """Return the topic's table, created if it is None, and the text of the schema that the table now follows.
+    """Create the topic's table if `table` is None, and add the columns of the schema that the table lacks.
+
+    Returns:
+        The table, and the text of the schema that the table now contains.
 
     Raises:
         TableMoved: Another process has changed the table since it was loaded.

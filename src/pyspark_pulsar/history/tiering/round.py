@@ -1,16 +1,16 @@
-"""A round of tiering a topic, which writes complete ledgers to data files and commits them. Runs in any process.
+"""A round of tiering a topic, which writes complete ledgers to data files and commits the files. Runs in any process.
 
     look       reads the table's positions, the topic's ledgers, and where open transactions begin      ledgers
-    compare    checks that the table is the one that the topic names; the topic names it from now on    topic_note
+    compare    checks that the table is the table in the topic's note; updates the note                 topic_note
     follow     creates the table, or adds the columns of the topic's schema                             followed_table
-    plan       plans splits of the complete ledgers, by the planner of reads                            read.planning
+    plan       plans splits of the complete ledgers, with the planner of reads                          read.planning
     write      writes each split to data files                                                          writing
-    hold back  leaves out chunked messages whose last chunks are still missing                          open_chunks
+    hold back  excludes ledgers with chunked messages whose last chunks are missing                     open_chunks
     commit     commits files and positions, if the table is still in the state that was read            commit
 
-The table is the checkpoint. A round that fails before the commit leaves only files that no commit names, and `upkeep`
-removes them. A round that fails after the commit is complete. If two rounds run at the same time, one commits. The
-other one fails to commit and reads the table again, and usually finds no work left.
+The table is the checkpoint of tiering. If a round fails before the commit, the table does not change, and `upkeep`
+deletes the files of the round. If a round fails after the commit, the round is complete. If two rounds of a topic run
+at the same time, only one round can commit. The other round reads the table again, and usually finds no work left.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ from pyspark_pulsar.read.planning.tables.topic_notes import check_note, fetch_no
 _log: Final = logging.getLogger(__name__)
 
 ROUND_BYTES: Final = 8 << 30
-"""The stored bytes of a topic partition that one round tiers. After a failure, this amount is repeated."""
+"""The maximum stored bytes of a topic partition that one round tiers. After a failure, this amount is repeated."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ class TierRound:
         Also raises the errors of planning and reading.
 
         Raises:
-            DataLossError: Ledgers that were not tiered are gone.
+            DataLossError: Ledgers were removed before they were tiered.
             TierMismatch: The table belongs to another topic, or has lost rows.
             SchemaError: The table cannot store the topic's schema.
             ColumnsUnavailable: The table or its catalog cannot be reached.
@@ -97,7 +97,7 @@ class TierRound:
                 open_since = ledgers_with_open_chunks(splits, written, ledgers, time.time_ns() // 1_000_000)
                 if not open_since:
                     break
-                # This is rare. Upkeep deletes the files of this iteration.
+                # Incomplete chunked messages are rare. Upkeep deletes the files of this iteration.
                 held |= open_since
         left_over = has_left_over(table, parts, ledgers)
         if not parts:

@@ -33,12 +33,12 @@ class PartitionStatus:
     untiered_ledgers: int
     """The number of closed ledgers with entries that are not tiered."""
     untiered_bytes: int
-    """The stored bytes of these ledgers and of the open ledger."""
+    """The stored bytes of the ledgers that are not tiered, including the open ledger."""
     lag_seconds: float
-    """The time since the first of these ledgers was closed; 0 if there are none."""
+    """The seconds since the first ledger that is not tiered was closed; 0 if all closed ledgers are tiered."""
     lost: tuple[tuple[Position, Position], ...] = ()
     retention_used: float | None = None
-    """The result of `retention_use.used_share`."""
+    """The used share of retention, from `retention_use.used_share`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,11 +48,11 @@ class TierStatus:
     topic: TopicName
     table: str
     format: str | None
-    """None if the topic has no table."""
+    """The format of the table, `iceberg` or `delta`; None if the topic has no table."""
     files: int = 0
     rows: int = 0
     size: int = 0
-    """The bytes of the files."""
+    """The total size of the files in bytes."""
     small_files: int = 0
     """The number of files that are smaller than half the largest file size."""
     partitions: tuple[PartitionStatus, ...] = ()
@@ -73,16 +73,18 @@ class TierStatus:
 
     @property
     def retention_used(self) -> float | None:
-        """Return the largest passed share of retention of a topic partition, or None if all are unknown."""
+        """Return the largest used share of retention of all topic partitions, or None if all shares are unknown."""
         return max(
             (one.retention_used for one in self.partitions if one.retention_used is not None), default=None
         )
 
     @property
     def warning(self) -> str | None:
-        """Return a warning about ledgers that retention may remove before they are tiered, or None.
+        """Return a warning that retention may soon remove ledgers that are not tiered.
 
-        There is no warning if enough time is left.
+        Returns:
+            The warning, or None if enough time is left.
+
         """
         used = self.retention_used
         if used is None or used < WARNING_SHARE:
@@ -95,7 +97,7 @@ class TierStatus:
 
 
 def tier_status(options: ReadOptions, topics: Sequence[TopicName]) -> list[TierStatus]:
-    """Return the status of each topic, in the order of the topics. A topic's fault is its `TierStatus.fault`.
+    """Return the status of each topic, in the order of the topics. Errors of one topic are in `TierStatus.fault`.
 
     Raises:
         OptionError: The options do not locate the tables.
@@ -116,7 +118,7 @@ def _topic_status(
     settings: Mapping[str, str],
     topic: TopicName,
 ) -> TierStatus:
-    """Return the status of a topic. The settings of the catalog contain the secrets that no text may show."""
+    """Return the status of a topic. Secrets in the settings of the catalog are removed from errors."""
     name = tables.identifier(topic)
     table: ColumnarTable | None = None
     try:
@@ -176,7 +178,7 @@ def _partition_status(
 
 
 def status_rows(known: Sequence[TierStatus]) -> list[dict[str, Any]]:
-    """Return a row for each topic partition, or one row for a topic without a status of its partitions."""
+    """Return one row for each topic partition. A topic whose partitions have no status gets one row."""
     return [
         {
             "topic": str(topic.topic),

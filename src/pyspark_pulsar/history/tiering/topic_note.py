@@ -1,8 +1,8 @@
-"""The note of a topic (`columnar.tier_note`): when tiering writes and removes it. Driver only.
+"""Writes and removes the note of a topic (`columnar.tier_note`). Driver only.
 
-The note is written before the first commit of a table, so a table with rows always has one. The positions of a round
-are added to the note in the next round. If a round fails in between, the note has earlier positions than the table,
-which is harmless. A role that may not change the topic tiers the topic without a note. The process then logs one
+The note is written before the first commit of a table, so a topic whose table has rows also has a note. The next round
+adds the positions of a round to the note. Until then, the note has earlier positions than the table, which is harmless.
+If the role may not change the properties of the topic, the topic is tiered without a note. The process then logs one
 warning for the topic.
 """
 
@@ -21,7 +21,7 @@ from pyspark_pulsar.read.planning.tables.topic_notes import fetch_note
 
 _log: Final = logging.getLogger(__name__)
 _warned_topics: Final[set[TopicName]] = set()
-"""The topics for which this process has logged that they have no note."""
+"""The topics for which this process has logged the warning about a missing note."""
 
 
 def write_note(
@@ -37,7 +37,7 @@ def write_note(
         note: The topic's present note.
 
     Returns:
-        The topic's note after the call. It is unchanged if the role may not set properties of the topic.
+        The topic's note after the call. If the role may not set properties of the topic, the result is `note`.
 
     """
     after = (note or TierNote("", "")).of_table(table, tables.identifier(topic), tables.catalog_place)
@@ -74,13 +74,13 @@ def drop_table(admin: AdminClient, tables: TopicTables, topic: TopicName, *, kee
         admin: The admin REST API.
         tables: The settings by which the table is found.
         topic: The topic, which may be deleted already.
-        keep_files: Whether the table's files stay.
+        keep_files: Whether to keep the table's files.
 
     Returns:
         True if the table existed.
 
     Raises:
-        TierMismatch: The topic names another table than the dropped one, or the named table was not found.
+        TierMismatch: The topic's note names another table than the dropped table, or no table was found.
 
     """
     topic, identifier = topic.without_partition(), tables.identifier(topic)
@@ -90,7 +90,7 @@ def drop_table(admin: AdminClient, tables: TopicTables, topic: TopicName, *, kee
             table = tables.catalog.load(identifier)
             found = None if table is None else table.id
         except ColumnsUnavailable:
-            # A table that cannot be read can be dropped. Its name identifies the table instead of its id.
+            # Even a table that cannot be read can be dropped. Its name and catalog identify the table, not its id.
             is_named = (note.table, note.catalog) == (identifier, tables.catalog_place)
             found = note.id if is_named else None
     dropped = tables.catalog.drop(identifier, keep_files=keep_files)

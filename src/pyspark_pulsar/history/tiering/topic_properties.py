@@ -1,11 +1,11 @@
-"""The topic's own properties that select tiering. In SQL they are table properties. Driver only.
+"""The properties of a topic that select tiering. In SQL they are table properties. Driver only.
 
-    tier                `iceberg` or `delta`: the process that tiers the topic's namespace includes the topic.
-                        `none`, or no property: the topic is not tiered.
+    tier                With `iceberg` or `delta`, the process that tiers the namespace also tiers the topic.
+                        With `none`, or without the property, the topic is not tiered.
     tier.partition_by   partition fields of a new table, such as `day(__publishTime),country`
     tier.sort_by        sort columns of a new table
 
-The properties do not locate the tables. The process that tiers has options for this.
+The properties do not locate the tables. The options of the tiering process locate the tables.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ NONE: Final = "none"
 
 
 def check_tier_properties(properties: Mapping[str, str]) -> None:
-    """Raise `OptionError` for values that are invalid for tiering."""
+    """Raise `OptionError` if a property of tiering has an invalid value."""
     stated = properties.get(TIER)
     if stated is not None and stated not in (*FORMATS, NONE):
         raise OptionError(
@@ -38,7 +38,7 @@ def check_tier_properties(properties: Mapping[str, str]) -> None:
 
 
 def stated_settings(properties: Mapping[str, str]) -> TableSettings | None:
-    """Return the settings of a topic's table in the topic's properties, or None if no property sets them.
+    """Return the table settings from a topic's properties, or None if the topic has no such property.
 
     Raises:
         OptionError: A value is invalid.
@@ -58,10 +58,11 @@ def topic_settings(
         admin: The admin REST API.
         topic: The topic.
         table_format: The format of the table.
-        default: The settings if the topic sets none, or the role may not see the topic's properties.
+        default: The settings that are returned if the topic has no such property, or if the role may not read the
+            topic's properties.
 
     Raises:
-        OptionError: The topic's properties select another format.
+        OptionError: The topic's properties select another format than `table_format`.
 
     """
     try:
@@ -78,7 +79,7 @@ def topic_settings(
 
 
 def topics_to_tier(admin: AdminClient, topics: Iterable[TopicName]) -> list[TopicName]:
-    """Return the topics whose property selects tiering, sorted. Raises the errors of `AdminClient`."""
+    """Return the topics whose property `tier` selects tiering, sorted. Raises the errors of `AdminClient`."""
     candidates = sorted(set(topics))
     stated = map_concurrently(lambda topic: _tier_property(admin, topic), candidates)
     return [topic for topic, value in zip(candidates, stated, strict=True) if value in FORMATS]

@@ -1,8 +1,9 @@
-"""Rounds of all topics, once or until a stop.
+"""Rounds of all topics, once or repeatedly until a stop.
 
-Topics are independent of each other. Some are tiered at the same time, and a topic's fault does not stop the others. A
-topic gets rounds until all complete ledgers are tiered, or until two rounds have tiered all that were complete at their
-start. Ledgers of a busy topic close while a round runs.
+Topics are independent of each other. Several topics are tiered at the same time, and an error of one topic does not
+stop the other topics. One turn runs rounds of a topic until all complete ledgers are tiered. While a round runs, more
+ledgers of a busy topic may close. So a turn also ends after two rounds that each tiered all ledgers that were complete
+at the start of the round.
 """
 
 from __future__ import annotations
@@ -32,10 +33,10 @@ _log: Final = logging.getLogger(__name__)
 
 TOPICS_AT_ONCE: Final = 4
 _MOST_LOST_RACES: Final = 20
-"""The number of lost races after which a topic is left to the other process for this turn."""
+"""The number of lost races after which a turn stops tiering a topic, because another process is tiering the topic."""
 _PAUSE_SECONDS: Final = 0.2
 _MOST_FULL_ROUNDS: Final = 2
-"""The most rounds of a topic in one turn that tier all complete ledgers. The next turn tiers ledgers that close later.
+"""The number of complete rounds after which a turn stops tiering a topic. The next turn tiers ledgers that close later.
 """
 
 
@@ -46,11 +47,11 @@ class TopicOutcome:
     topic: TopicName
     rounds: tuple[RoundResult, ...] = ()
     fault: PulsarError | None = None
-    """The reason why the last round committed nothing."""
+    """The error of the last round, which committed nothing; None if no round failed."""
     retention_used: float | None = None
-    """The passed share of retention of the first ledger that is not tiered (`retention_use.used_share`).
+    """The share of retention that the first ledger that is not tiered has used (`retention_use.used_share`).
 
-    None if no ledger is left over, or if the share is unknown.
+    The value is None if all closed ledgers are tiered, or if the share is unknown.
     """
 
     @property
@@ -63,14 +64,14 @@ class TopicOutcome:
 
     @property
     def size(self) -> int:
-        """Return the bytes of the files."""
+        """Return the total size of the files in bytes."""
         return sum(result.size for result in self.rounds)
 
 
 def tier_topics(
     tier_round: TierRound, topics: list[TopicName], at_once: int = TOPICS_AT_ONCE
 ) -> Iterator[TopicOutcome]:
-    """Tier topics, and yield the outcome of each one when it is finished, with the topic's fault if it failed."""
+    """Tier topics, and yield the outcome of each topic when it is finished. Errors are in `TopicOutcome.fault`."""
     waiting, running = iter(topics), set[Future[TopicOutcome]]()
     with ThreadPoolExecutor(at_once, thread_name_prefix="tiering") as pool:
         for topic in waiting:
@@ -91,18 +92,18 @@ def tier_forever(
     by_property: bool = False,
     turn_ended: Callable[[], None] = lambda: None,
 ) -> bool:
-    """Tier all topics again and again until `stop` is set. After a fault, the next turn tries again.
+    """Tier all topics, turn after turn, until `stop` is set. If a topic fails, the next turn tries again.
 
     Args:
         tier_round: Runs the round of a topic.
         every_seconds: The time between the starts of two turns.
-        report: Called with the outcome of each topic. Its exceptions are logged.
-        stop: Ends the loop after the present turn.
-        by_property: The argument of `tiered_topics`.
+        report: Called with the outcome of each topic. Exceptions that `report` raises are logged.
+        stop: An event that ends the loop after the present turn.
+        by_property: Whether to tier only topics whose property selects tiering.
         turn_ended: Called after each turn in which the topics were found.
 
     Returns:
-        Whether all topics were found and tiered in the last turn.
+        True if the last turn found and tiered all topics.
 
     """
     is_well = True
@@ -120,7 +121,7 @@ def _run_turn(
     *,
     by_property: bool,
 ) -> bool:
-    """Tier each topic once, and return whether all were found and tiered."""
+    """Run one turn, and return whether all topics were found and tiered."""
     options, is_well = tier_round.options, True
     try:
         for outcome in tier_topics(tier_round, tiered_topics(options, by_property=by_property)):
@@ -137,9 +138,9 @@ def _run_turn(
 
 
 def tiered_topics(options: ReadOptions, *, by_property: bool = False) -> list[TopicName]:
-    """Return the topics that the options name, or that match their pattern now; sorted, without partition suffixes.
+    """Return the topics that the options name, or that match the options' pattern now.
 
-    Also raises the errors of `discover_topics` and `AdminClient`.
+    The topics are sorted and have no partition suffixes. Also raises the errors of `discover_topics` and `AdminClient`.
 
     Args:
         options: The options of tiering.
@@ -153,7 +154,8 @@ def tiered_topics(options: ReadOptions, *, by_property: bool = False) -> list[To
         found = {topic.without_partition() for topic in discover_topics(client, options)}
         # Parsing refuses scalable topics, whose ledgers the admin REST API does not list.
         topics = sorted(TopicName.parse(str(topic)) for topic in found)
-        # Named topics are found without a broker, and rounds retry for long. So check the connection here.
+        # Named topics are found without a broker, and rounds retry connections for a long time. So the connection is
+        # checked here, where an unreachable broker is an error.
         client.retrying(client.service_connection)
     if not by_property:
         return topics
@@ -162,7 +164,7 @@ def tiered_topics(options: ReadOptions, *, by_property: bool = False) -> list[To
 
 
 def namespace_pattern(namespace: str) -> str:
-    """Return the option `topicsPattern` for all topics of a namespace. Raises `OptionError`."""
+    """Return the value of option `topicsPattern` for all topics of a namespace. Raises `OptionError`."""
     return f"{re.escape(f'persistent://{Namespace.parse(namespace)}/')}.*"
 
 
@@ -187,7 +189,7 @@ def _tier_topic(tier_round: TierRound, topic: TopicName) -> TopicOutcome:
 
 
 def _retention_used(options: ReadOptions, topic: TopicName) -> float | None:
-    """Return the share of retention that has passed for the first ledger that is not tiered.
+    """Return the share of retention that the first ledger that is not tiered has used.
 
     Log a warning if the share is large.
     """

@@ -1,15 +1,16 @@
 """The upkeep of a table, which keeps the table small and quick to read, in three steps.
 
     compact    merges adjacent small files of a topic partition into one file, in the order of positions
-    sweep      deletes files that no state of the table names, a day after they were written
-    expire     removes states that are older than some days, with the files that only they have
+    sweep      deletes files that no state of the table lists, one day or more after they were written
+    expire     removes old states of the table, and the files that only these states list
 
 No step changes the positions (`columnar.positions`), and any process may run a step at any time. If two processes
-compact at the same time, one commits, and the next sweep deletes the files of the other. A planned query reads the
-files that existed when it was planned. These files stay until their state expires.
+compact a table at the same time, only one process can commit. The next sweep deletes the files of the other process. A
+query reads the files that existed when the query was planned. These files are kept until their state expires.
 
-Compaction merges only files whose rows one schema tiered. The files must also be in the order of positions, because the
-new file is marked as ordered. So compaction skips files that another engine has rewritten.
+Compaction merges only files whose rows were all written with the same schema. The rows of these files must also be in
+the order of positions, because the new file is marked as ordered. So compaction skips files that another engine has
+rewritten.
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ class UpkeepResult:
     made: int = 0
     """The number of files that compaction wrote."""
     swept: int = 0
-    """The number of deleted files that no state named."""
+    """The number of deleted files that no state listed."""
     expired: int = 0
     """The number of removed states."""
 
@@ -70,8 +71,8 @@ def keep_up(
 
     Args:
         table: The table.
-        sweep_after: The age, in seconds, from which unnamed files are deleted.
-        expire_after: The age, in seconds, from which states are removed.
+        sweep_after: The minimum age, in seconds, of files that sweep deletes.
+        expire_after: The minimum age, in seconds, of states that expire.
 
     Raises:
         ColumnsUnavailable: The table or its files cannot be reached.
@@ -111,11 +112,11 @@ def compact(table: ColumnarTable) -> tuple[int, int]:
 
 
 def small_neighbors(files: Sequence[DataFile], file_bytes: int) -> Iterator[list[DataFile]]:
-    """Yield groups of two or more files that are together at most as large as the largest file.
+    """Yield groups of two or more small files that can be merged. The total size of a group is at most `file_bytes`.
 
-    The files of a group have the same topic partition, key and schema, and are adjacent by position. They have the same
-    columns as far as the table records them, and no deleted rows. No other file of that key is between them, whatever
-    its size. Otherwise the new file would overlap that file, and each read of the range would merge both.
+    The files of a group have the same topic partition, partition key, schema and columns, and no deleted rows. They are
+    adjacent: no other file of that key, of any size, is between them. Otherwise the new file would overlap the other
+    file, and each read of the range would merge both files.
     """
     group: list[DataFile] = []
     for file in sorted(files, key=lambda file: (file.partitions or (-2, -2), repr(file.key), file.first)):
@@ -151,12 +152,12 @@ def _may_be_joined(file: DataFile, file_bytes: int) -> bool:
 
 
 def _is_before(file: DataFile, other: DataFile) -> bool:
-    """Return whether all rows of a file have smaller positions than the rows of another."""
+    """Return whether all rows of a file have smaller positions than all rows of another file."""
     return file.last is not None and file.last < other.first
 
 
 def _layout_of(file: DataFile, table: ColumnarTable) -> FileLayout | None:
-    """Return the layout for files with the schema of a file's rows, or None if the table has lost the schema."""
+    """Return the layout of files for the schema of a file's rows. Return None if the table no longer has the schema."""
     (number, _) = file.tiered_by or (None, None)
     text = None if number is None else table.schema_texts.get(number)
     return None if text is None else replace(table.layout(text), tiered_by=None)
@@ -165,7 +166,7 @@ def _layout_of(file: DataFile, table: ColumnarTable) -> FileLayout | None:
 def _mergeable_files(
     files: Sequence[DataFile], layout: FileLayout, storage: TableStorage
 ) -> Iterator[Sequence[DataFile]]:
-    """Yield groups of two or more adjacent files whose rows may follow each other in one file, by their footers.
+    """Read the footers of the files, and yield groups of two or more adjacent files that can be merged.
 
     Raises:
         ColumnsUnavailable: A file cannot be read.
@@ -178,7 +179,7 @@ def _mergeable_files(
 
 
 def _is_whole(file: DataFile, layout: FileLayout, storage: TableStorage) -> bool:
-    """Return whether a file has all columns of its schema, and ordered rows. Other engines may leave columns out."""
+    """Return whether a file has all columns of its schema, and its rows are ordered. Other engines may omit columns."""
     try:
         with _open(storage, file) as opened:
             try:
@@ -218,7 +219,7 @@ def _open(storage: TableStorage, file: DataFile) -> Iterator[pq.ParquetFile]:
 
 
 def _projections(file: pq.ParquetFile, columns: pa.Schema) -> list[ColumnProjection]:
-    """Return the conversion of each column. Raises `ValueError` if the file lacks a column."""
+    """Return the conversions of the file's columns. Raises `ValueError` if the file lacks a column."""
     index = FieldIndex(file.schema_arrow)
     return [ColumnProjection(column, column, index) for column in columns]
 
@@ -231,7 +232,7 @@ def _rows(
     Args:
         files: The files.
         layout: The layout of the new files.
-        constants: The values of partition columns that the files do not contain.
+        constants: The values of the partition columns that the files omit, by column name.
 
     """
     fields = {field.source: field.kind for field in layout.partition_fields}
@@ -246,11 +247,11 @@ def _rows(
 
 
 def sweep(table: ColumnarTable, older_than: float = SWEEP_AFTER_SECONDS) -> int:
-    """Delete files of this package that no state of the table names.
+    """Delete files that this package wrote, and that no state of the table lists.
 
     Args:
         table: The table.
-        older_than: The age, in seconds, from which files are deleted.
+        older_than: The minimum age, in seconds, of the files that are deleted.
 
     Returns:
         The number of deleted files.
@@ -269,7 +270,8 @@ def sweep(table: ColumnarTable, older_than: float = SWEEP_AFTER_SECONDS) -> int:
             for info in listed
             if info.is_file and _OURS.fullmatch(info.base_name) and info.mtime.timestamp() < before
         ]
-        # Files are listed before the table's states. So a file that is committed in between is known, or too new.
+        # Files are listed before the table's states are read. So a file that is committed in between is either in
+        # a state that is read, or too new to be deleted.
         known = {url.rpartition("/")[2] for url in table.known_urls()} if ours else set()
         orphans = [info.path for info in ours if info.base_name not in known]
         for orphan in orphans:

@@ -1,4 +1,4 @@
-"""The plan of a batch read: the reader runs it, and commands show it to users. Driver only."""
+"""The plan of a batch read. The reader runs the plan, and commands show it to users. Driver only."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from pyspark_pulsar.read.planning.splits.tasks import tasks_of
 from pyspark_pulsar.read.split import Split
 
 Narrow = Callable[[Sequence[RangeRequest]], Sequence[RangeRequest]]
-"""Removes partitions, positions and times that a query does not use, and never adds any."""
+"""A function that removes partitions, positions and times that a query does not use. The function never adds any."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class BatchPlan:
     tasks: tuple[tuple[Split, ...], ...]
     """The splits of each Spark task, in the order of `splits`."""
     notes: tuple[str, ...] = ()
-    """The logged reasons why ranges are not read as expected."""
+    """The logged reasons why ranges are not read from the expected locations."""
 
     @property
     def splits(self) -> list[Split]:
@@ -54,21 +54,22 @@ def plan_batch(
 ) -> BatchPlan:
     """Plan a read: resolve its bounds now, and divide it into splits.
 
-    Proves to the broker first that this role may consume every topic partition.
+    Before that, the broker confirms that this role may consume every topic partition.
 
     Args:
         options: The options of the read.
         narrow: Removes partitions, positions and times that the query does not use.
-        is_shown: The plan is for display. So it contains all ledgers that this role may list, needed or not.
-        fails_fast: A user waits for the plan, so an unreachable broker fails it within seconds
-            (`BrokerClient.for_planning`). Otherwise, planning waits for a broker that restarts, because the analysis
-            of the query has already reached the broker.
+        is_shown: Whether the plan is for display. If so, it contains all ledgers that this role may list, even ledgers
+            that the plan does not need.
+        fails_fast: Whether an unreachable broker fails the plan within seconds (`BrokerClient.for_planning`). Use it if
+            a user waits for the plan. Otherwise, planning waits for a broker that restarts. This is useful because the
+            analysis of the query has already reached the broker.
 
     Raises:
-        OptionError: The topics do not have these bounds.
+        OptionError: The bounds in the options do not fit the topics.
         TopicNotFoundError: A topic does not exist.
         ConnectionFailed: No broker can be reached.
-        PulsarError: The errors of `SplitPlanner`.
+        PulsarError: For the same reasons as `SplitPlanner.plan`.
 
     """
     with _client(options, fails_fast=fails_fast) as client, admin_client(options) as admin:
@@ -86,7 +87,7 @@ def plan_batch(
 def ranges_now(options: ReadOptions) -> list[RangeRequest]:
     """Return the range of each topic partition that a batch read would have if it was planned now.
 
-    Fails fast if no broker can be reached. Raises the errors of `plan_batch`.
+    The function fails within seconds if no broker can be reached. The errors of `plan_batch` are raised.
     """
     with _client(options, fails_fast=True) as client, admin_client(options) as admin:
         return _range_requests(options, client, admin, SplitPlanner(options, client, admin))
@@ -114,7 +115,7 @@ def _range_requests(
         ends = resolve_bound("endingOffsets", options.ending_offsets or FROM_LATEST, partitions, present)
         check_reachable("startingOffsets", starts, reachable)
         check_reachable("endingOffsets", ends, reachable)
-        # The ledgers show the losses of all other partitions, with more details.
+        # For all other partitions, the planner reports losses from the list of ledgers, with more details.
         chosen = {
             partition: start
             for partition, start in starts.items()
@@ -136,7 +137,7 @@ def _client(options: ReadOptions, *, fails_fast: bool) -> AbstractContextManager
 
 @contextmanager
 def admin_client(options: ReadOptions) -> Iterator[AdminClient | None]:
-    """Open the admin client of a read; yield None without `admin.url`."""
+    """Open the admin client of a read, and close it at the end of the block. Yield None if `admin.url` is not set."""
     if options.admin_url is None:
         yield None
         return

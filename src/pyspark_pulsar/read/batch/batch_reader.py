@@ -51,16 +51,22 @@ class PulsarBatchReader(Shipped, DataSourceReader):
 
 @hides_tracebacks
 class FilteringBatchReader(PulsarBatchReader):
-    """A batch read with filters from Spark; see `read.batch.pushdown.may_push_filters`."""
+    """A batch read with filters from Spark. Only some processes may use it (`read.batch.pushdown.may_push_filters`)."""
 
     def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:  # noqa: N802
-        """Use the query's filters, and return the ones that Spark must evaluate. Called once, before `partitions`."""
+        """Use the query's filters, and return the filters that Spark must evaluate.
+
+        Called once, before `partitions`.
+        """
         self._pushed, rest = push_filters(filters)
         return rest
 
 
 def batch_reader_class(*, pushes: bool) -> type[PulsarBatchReader]:
-    """Return the reader class for a query. With `pushes`, filters from Spark may limit what is read."""
+    """Return the reader class for a query.
+
+    `pushes` means that filters from Spark may limit the ranges that are read.
+    """
     if not may_push_filters():
         return PulsarBatchReader
     # Spark parses the filters after it has created the reader, including filters that are not pushed.

@@ -1,8 +1,8 @@
-"""Batch reads with a limit: the `LIMIT` of a query arrives as option `limit`.
+"""Batch reads with a limit. The `LIMIT` of a query arrives as option `limit`.
 
-The driver cannot know which entries contain the first rows. Entries of aborted transactions and chunks may return no
-rows, and batches return many. So ranges stay whole, and each task ends when it has enough rows. Spark cuts the rows of
-several tasks.
+The driver cannot know which entries contain the first rows. Some entries contain no row (aborted transactions, chunks),
+and batches contain many rows. So ranges are not shortened, and each task ends when it has enough rows. Spark then
+limits the rows of several tasks together.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.read.split import Split
 
 ONE_TASK_ROWS: Final = 10_000
-"""Up to this limit one task reads all splits, because each of several tasks would read as many rows."""
+"""Maximum limit for which one task reads all splits. Each of several tasks would read as many rows as one task."""
 _LEAST_AHEAD: Final = 100
-"""Messages that the broker sends ahead at the smallest limit, because some may return no row."""
+"""Minimum number of messages that the broker sends in advance for a small limit. Some messages may return no row."""
 
 
 def tasks_for_limit(tasks: Sequence[tuple[Split, ...]], options: ReadOptions) -> Sequence[tuple[Split, ...]]:
@@ -32,7 +32,10 @@ def tasks_for_limit(tasks: Sequence[tuple[Split, ...]], options: ReadOptions) ->
 
 
 def options_for_limit(options: ReadOptions) -> ReadOptions:
-    """Return the options of a task that ends after a few rows: small batches and few messages ahead. Executor only."""
+    """Return the options of a task that ends after a few rows: small batches, and few messages in advance.
+
+    Executor only.
+    """
     limit = options.limit
     if limit is None:
         return options

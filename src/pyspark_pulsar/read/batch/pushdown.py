@@ -1,9 +1,9 @@
 """Pushdown of filters on metadata columns to partitions, positions, times and keys. Driver only; no I/O.
 
-Spark passes the parts of `WHERE` that are joined by AND, as far as its source filters can express them. Such a filter
+Spark passes the conditions of `WHERE` that are joined by AND, if its source filters can express them. Such a filter
 compares a column, or a field of a struct, with a constant. Spark passes filters only if
-`spark.sql.python.filterPushdown.enabled` is true. Spark itself evaluates each filter that is returned to it. So reading
-too many rows is never wrong, and reading too few always is.
+`spark.sql.python.filterPushdown.enabled` is true. Spark itself evaluates each filter that is returned to it. So a read
+may return too many rows, but never too few.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ _COMPARISONS: Final[Mapping[type[Filter], Compare]] = {
 
 @dataclass(frozen=True, slots=True)
 class _Span:
-    """Whole numbers from `low` to `high`, both inclusive."""
+    """The whole numbers from `low` to `high` (both inclusive)."""
 
     low: int = _LEAST
     high: int = _MOST
@@ -85,7 +85,10 @@ class _Span:
 
 @dataclass(frozen=True, slots=True)
 class PushedFilters:
-    """The part of a read that filters leave: a superset of the query's rows. The default is everything."""
+    """The part of a read that remains after filters.
+
+    It contains all rows of the query. By default, it is the whole read.
+    """
 
     partition_filters: tuple[Filter, ...] = ()
     """Filters on columns that have the same value in all rows of a topic partition."""
@@ -94,11 +97,14 @@ class PushedFilters:
     start: Position | None = None
     end: Position | None = None
     published_us: _Span = _Span()
-    """Unix microseconds."""
+    """The publish times to read, in Unix microseconds."""
     keys: frozenset[bytes] | None = None
 
     def narrow(self, requests: Sequence[RangeRequest]) -> list[RangeRequest]:
-        """Return the part of `requests` that the filters leave, without partitions that have no row for the query."""
+        """Return the part of `requests` that remains after the filters.
+
+        Partitions without a row for the query are removed.
+        """
         if self.keys is not None and not self.keys:
             return []
         start, end = self._positions()
@@ -117,7 +123,7 @@ class PushedFilters:
         ]
 
     def _positions(self) -> tuple[Position | None, Position | None]:
-        """Return the positions between which all messages for the query are."""
+        """Return the start (inclusive) and the end (exclusive) of the positions of all messages for the query."""
         low, high = self.ledgers.low, self.ledgers.high
         starts = [self.start] if self.start is not None else []
         ends = [self.end] if self.end is not None else []
@@ -131,7 +137,7 @@ class PushedFilters:
         return max(starts, default=None), min(ends, default=None)
 
     def _window(self) -> TimeWindow:
-        """Return the window. It is exact, because publish times are whole milliseconds."""
+        """Return the window of publish times. The window is exact, because publish times are whole milliseconds."""
         low, high = self.published_us.low, self.published_us.high
         return TimeWindow(
             None if low == _LEAST else -(-low // 1000),
@@ -158,20 +164,20 @@ def push_filters(filters: Iterable[Filter]) -> tuple[PushedFilters, list[Filter]
 def may_push_filters() -> bool:
     """Return whether Spark started this process to push filters down.
 
-    Spark plans reads with pushdown in a worker program of their own. In the other program, a reader that could push
-    filters is an error. Only the name of the program shows the difference.
+    Spark plans reads with pushdown in a separate worker program. In the other worker program, a reader that can push
+    filters causes an error. Only the name of the program distinguishes them.
     """
     return runs_in(_PUSHING_WORKER)
 
 
 def _is_beyond_python(condition: Filter) -> bool:
-    """Return whether the filter's constant has no Python value; see `spark.filter_values`."""
+    """Return whether Python has no value for the filter's constant (`spark.filter_values`)."""
     inner = condition.child if isinstance(condition, Not) else condition
     return isinstance(getattr(inner, "value", None), BeyondPython)
 
 
 def _push(pushed: PushedFilters, condition: Filter) -> tuple[PushedFilters, bool]:
-    """Add a filter; return the result, and whether it excludes every row that the filter refuses."""
+    """Add a filter. Return the result, and whether the result contains only rows that pass the filter."""
     attribute = _attribute(condition)
     if isinstance(condition, IsNotNull):
         return pushed, attribute in _NEVER_NULL
@@ -212,7 +218,7 @@ def _push_message_id(pushed: PushedFilters, condition: Filter) -> PushedFilters:
     if ledger is None or entry is None or index is None:
         return pushed
     if isinstance(condition, EqualTo | EqualNullSafe | GreaterThan | GreaterThanOrEqual) and ledger >= 0:
-        # The index of a message outside of a batch is -1 in the column, and 0 in a position.
+        # In the column, the index of a message outside of a batch is -1. In a position, it is 0.
         start = Position(ledger, entry, max(0, index)) if entry >= 0 else Position(ledger, 0)
         pushed = replace(pushed, start=start if pushed.start is None else max(pushed.start, start))
     if isinstance(condition, EqualTo | EqualNullSafe | LessThan | LessThanOrEqual):
@@ -222,7 +228,7 @@ def _push_message_id(pushed: PushedFilters, condition: Filter) -> PushedFilters:
 
 
 def _span(condition: Filter, number: Callable[[Any], int | None]) -> tuple[_Span, bool]:
-    """Return the numbers that pass the filter, and whether the span contains exactly these."""
+    """Return the span of the numbers that pass the filter, and whether all numbers of the span pass it."""
     values = _alternatives(condition)
     if values is not None:
         numbers = [number(value) for value in values]
@@ -247,7 +253,10 @@ def _span(condition: Filter, number: Callable[[Any], int | None]) -> tuple[_Span
 
 
 def _alternatives(condition: Filter) -> list[Any] | None:
-    """Return the values for which an equality filter holds; None if it is another filter. Null equals no value."""
+    """Return the values that pass an equality filter, or None if the filter is of another kind.
+
+    Null passes no filter.
+    """
     match condition:
         case EqualTo() | EqualNullSafe():
             return None if condition.value is None else [condition.value]
@@ -257,7 +266,7 @@ def _alternatives(condition: Filter) -> list[Any] | None:
 
 
 def _holds(condition: Filter, value: str | int) -> bool | None:
-    """Return SQL's answer for a value that is not null; None means unknown."""
+    """Return SQL's result of the filter for a value that is not null. None means the SQL value unknown."""
     match condition:
         case Not():
             holds = _holds(condition.child, value)
@@ -280,7 +289,7 @@ def _value_in(request: RangeRequest, condition: Filter) -> str | int:
 
 
 def _fits(condition: Filter, kind: type) -> bool:
-    """Return whether `_holds` can evaluate the filter. Spark has its own rules for constants of another type."""
+    """Return whether `_holds` can evaluate the filter. For constants of another type, Spark has its own rules."""
     match condition:
         case Not():
             return _fits(condition.child, kind)

@@ -1,6 +1,6 @@
 """A short summary of a batch read for Spark's plans and UI. Driver only; no I/O.
 
-The JVM calls `summary_of` through `spark.driver_process`, with the partitions that it received for a read.
+The JVM calls `summary_of` through `spark.driver_process`. The JVM passes the partitions that it received for a read.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ _SHOWN: Final = 3
 
 
 def summary_of(partitions: bytes) -> dict[str, Any]:
-    """Return the summary of the partitions of a read, pickled and packed (`spark.frames.packed`).
+    """Return the summary of a read. `partitions` are its pickled and packed partitions (`spark.frames.packed`).
 
-    Unpickles only what this user's own driver has pickled.
+    The function unpickles only data that this user's own driver has pickled.
     """
     # Spark runs a read without partitions as one task, whose partition is None.
     loaded = [pickle.loads(each) for each in unpacked(partitions)]  # noqa: S301
@@ -27,10 +27,10 @@ def summary_of(partitions: bytes) -> dict[str, Any]:
 
 
 def summary(tasks: Sequence[Iterable[Split]]) -> dict[str, Any]:
-    """Return `text`, `bytes` and `places` of the tasks of a read.
+    """Return a dictionary with the keys `text`, `bytes` and `places` for the tasks of a read.
 
-    `bytes` counts stored, compressed bytes, and is None if ledgers are unknown. `places` is the number of ranges for
-    each location, in the words of `readFrom`.
+    `bytes` is the number of stored, compressed bytes, or None if the number is unknown. `places` is the number of
+    ranges for each location. It names the locations as option `readFrom` does.
     """
     splits = [split for task in tasks for split in task]
     places = places_text(ranges_by_place(splits))

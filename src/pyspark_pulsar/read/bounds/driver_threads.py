@@ -1,4 +1,4 @@
-"""Driver threads that read entries. Each has its own client, because a client is for one thread."""
+"""Driver threads that read entries. Each thread has its own client, because only one thread may use a client."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Answer = TypeVar("Answer")
 
 
 class DriverThreads:
-    """A pool of threads with a client each, which connect at first use. Used by one thread."""
+    """A pool of threads, each with its own client, which connects at first use. Used by one thread."""
 
     def __init__(self, options: ReadOptions, name: str) -> None:
         self._options = options
@@ -29,7 +29,7 @@ class DriverThreads:
     def map(self, work: Callable[[Item], Answer], items: Iterable[Item]) -> list[Answer]:
         """Apply `work` to the items, and return the answers in the order of `items`.
 
-        Raises the first error. Work that has not started by then does not start.
+        The first error is raised. Then work that has not started yet is not started any more.
         """
         return list(self._pool.map(work, items))
 

@@ -1,7 +1,7 @@
 """Resolution of `startingOffsets` and `endingOffsets` to a position in each topic partition. Driver only.
 
-A bound must fit the topics. A topic partition that only the JSON names, or that only the query reads, is an error and
-never has a silent default.
+A bound must fit the topics. An error is raised for a topic partition that only the JSON names, and for a topic
+partition that only the query reads. No position is a silent default.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ def resolve_bound(
     partitions: Sequence[TopicPartition],
     ends: Mapping[TopicPartition, Position],
 ) -> dict[TopicPartition, Position]:
-    """Return the position in each partition that a bound means.
+    """Return the position in each topic partition that the value of an option means.
 
     Args:
         key: The option's name, for errors.
         bound: The value of the option.
         partitions: The topic partitions that the query reads.
-        ends: Their present ends, for `latest`.
+        ends: The present ends of these partitions, for `latest`.
 
     Raises:
         OptionError: The bound does not fit the partitions.

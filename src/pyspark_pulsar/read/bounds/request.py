@@ -21,13 +21,16 @@ class RangeRequest:
     end: Position
     window: TimeWindow = ALL_TIMES
     keys: frozenset[bytes] | None = None
-    """If set, only messages whose `__key` is one of these."""
+    """The keys to read: only messages whose `__key` is in this set. None means all messages."""
     skips_from_earliest: bool = False
-    """True if a filter has moved `start` from earliest. Messages that retention removed before `start` are no loss."""
+    """True if a filter has moved `start` from `earliest`.
+
+    Messages that were removed before `start` are then no loss.
+    """
     first: Position | None = None
     """The start of the topic partition's first ledger, if the broker reported it together with the end."""
     is_whole: bool = False
-    """True if the caller knows that no message after `start` was removed, or has reported the loss."""
+    """True if no message after `start` was removed, or if the caller has already reported the loss."""
 
     @property
     def from_earliest(self) -> bool:
@@ -35,24 +38,25 @@ class RangeRequest:
 
     @property
     def start_in_ledger(self) -> Position:
-        """The `start`, or the beginning of the only ledger of a range from `earliest`."""
+        """The start; for a range from `earliest` with only one ledger, the beginning of this ledger."""
         if self.start.is_earliest and self.first is not None and self.first.ledger == self.end.ledger:
-            # Retention removes whole ledgers, but a cursor may have advanced within the ledger.
+            # The ledger exists from its first entry on, because retention removes only whole ledgers. But a cursor may
+            # be inside.
             return Position(self.first.ledger, 0)
         return self.start
 
     def within(self, start: Position | None, end: Position | None) -> Self:
-        """Return the range without the parts outside of these bounds, where its time window has no messages."""
+        """Return the part of the range between these bounds. Outside of them, its time window contains no messages."""
         return replace(
             self,
             start=self.start if start is None else max(self.start, start),
             end=self.end if end is None else min(self.end, end),
-            # Messages that retention removed before the first ledger of the window do not count as lost, either.
+            # Messages that retention removed before the first ledger of the window are no loss, either.
             skips_from_earliest=self.from_earliest,
         )
 
     def joined(self, following: Self) -> Self:
-        """Return the union of this range and the one that follows it."""
+        """Return the union of this range and the range `following`, which begins at its end."""
         return replace(self, end=self.end if following.is_empty else following.end)
 
     @property
@@ -68,9 +72,9 @@ def whole_ranges(
     """Yield the range of each topic partition that is read from `earliest`, with its bound of publish times.
 
     Args:
-        published_from: The query reads no message that was published earlier.
-        starts: The starts of the query; `earliest` for a partition that is missing here.
-        ends: The end of each range.
+        published_from: The earliest publish time of a message that the query reads.
+        starts: The starts of the query. A partition that is missing in `starts` is read from `earliest`.
+        ends: The end of each range (exclusive).
 
     """
     for partition, end in ends.items():

@@ -1,4 +1,4 @@
-"""Scalable topics of Pulsar 5: their layouts, and the options that reading them does not support. Driver only.
+"""Scalable topics of Pulsar 5: their layouts, and the options that a read of them does not support. Driver only.
 
 A segment is read as a topic partition, through the broker that serves it. The ledgers of a segment are unknown, because
 the admin REST API supports only persistent topics. So options that need ledgers are refused.
@@ -22,7 +22,7 @@ _NO_LEDGERS: Final = (
 
 
 def refuse_for_scalable(options: ReadOptions, topic: TopicName) -> None:
-    """Raise `OptionError` for options that segments of `topic` do not support."""
+    """Raise `OptionError` for options that a read of the scalable topic `topic` does not support."""
     if options.read_from not in (AUTO, BROKER):
         raise _refused(topic, f"readFrom={options.read_from}", f"{_NO_LEDGERS}; leave readFrom out")
     if options.behind_table is not None:
@@ -56,7 +56,7 @@ def _refused(topic: TopicName, setting: str, why: str) -> OptionError:
 
 
 def present_layouts(client: BrokerClient, topics: Iterable[TopicName]) -> Mapping[TopicName, TopicLayout]:
-    """Return the layouts of the scalable topics that exist. Sends no request if no topic is scalable."""
+    """Return the layouts of the scalable topics that exist. If no topic is scalable, no request is sent."""
     scalable = sorted({topic for topic in topics if topic.is_scalable})
     layouts = client.layouts(scalable) if scalable else {}
     return {topic: layout for topic, layout in layouts.items() if layout is not None}

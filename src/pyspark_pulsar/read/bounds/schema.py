@@ -1,4 +1,4 @@
-"""The one schema for all topics of a read. Driver only."""
+"""The common schema of all topics of a read. Driver only."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def schema_of_topics(
     descriptor: DescriptorFile | None,
     user_schema: pa.Schema | None = None,
 ) -> ReadSchema:
-    """Return what `resolve_source_schema` returns, for at least one known topic and with an open client."""
+    """Return the same schema as `resolve_source_schema`, for at least one known topic and with an open client."""
     if options.topics_pattern is None:
         # Topics that match a pattern exist, because a broker has just listed them.
         discover_partitions(client, topics)
@@ -86,7 +86,7 @@ def schema_of_topics(
 
 
 def warn_of_omitted(topic: str, resolved: ReadSchema, options: ReadOptions) -> None:
-    """Log once in each process which fields no column holds.
+    """Log the fields that no column can contain, once in each process.
 
     Fields beyond option `recursiveDepth` are not logged if the option is set, because the user expects them to be left
     out.
@@ -105,7 +105,7 @@ def warn_of_omitted(topic: str, resolved: ReadSchema, options: ReadOptions) -> N
 
 
 def column_choice(options: ReadOptions) -> ColumnChoice:
-    """Return the choice of columns in the options."""
+    """Return the columns that the options choose."""
     is_shown = options.columns is None or options.corrupt_column in options.columns
     return ColumnChoice(
         names=options.columns,
@@ -116,7 +116,7 @@ def column_choice(options: ReadOptions) -> ColumnChoice:
 
 
 def _check_readable(resolved: ReadSchema, family: TopicFamily) -> None:
-    """Check that the decoder can read each topic, because an unreadable schema would fail a task later."""
+    """Check that the decoder can read each topic. Otherwise an unreadable schema would fail a task later."""
     for topic, info in family.members if len(family.members) > 1 else ():
         if info is not None:
             check_readable(resolved, topic, info)
@@ -125,8 +125,8 @@ def _check_readable(resolved: ReadSchema, family: TopicFamily) -> None:
 def _earlier_versions(client: BrokerClient, schemas: Schemas, family: TopicFamily) -> Iterator[SchemaInfo]:
     """Yield at most 100 schema versions before the latest ones, from the newest to the oldest.
 
-    Among versions of the same age, topics whose schemas differ are first. A registry whose versions are not numbers has
-    no earlier versions that could be counted.
+    Among versions of the same age, the versions of topics whose schemas differ are first. If a registry's versions are
+    not numbers, its earlier versions cannot be enumerated, so none are yielded.
     """
     members = dict(family.members)
     topics = [*members, *(topic for topic in schemas if topic not in members)]

@@ -16,12 +16,12 @@ from pyspark_pulsar.read.log_end import LogEnds
 
 
 class QueryStarts:
-    """A finder of one query's starts. Used by one thread."""
+    """The computation of one query's starts. Used by one thread."""
 
     def __init__(
         self, options: ReadOptions, client: BrokerClient, admin: AdminClient | None, log_ends: LogEnds
     ) -> None:
-        """Use the clients and log ends of the query, which the query closes."""
+        """Store the arguments. The query closes the clients and the log ends."""
         self._options = options
         self._client = client
         self._admin = admin
@@ -33,16 +33,16 @@ class QueryStarts:
         partitions: Sequence[TopicPartition],
         ends: Mapping[TopicPartition, Position],
     ) -> dict[TopicPartition, Position]:
-        """Return the positions of `startingSubscription`, or the positions of `bound` without that option.
+        """Return the positions of `startingSubscription`. If that option is not set, return the positions of `bound`.
 
         Args:
-            bound: `startingOffsets`, or the default.
+            bound: The value of `startingOffsets`, or its default.
             partitions: All topic partitions that the query reads, sorted.
-            ends: Their present ends.
+            ends: The present ends of these partitions.
 
         Raises:
             OptionError: The bound or the subscription does not fit the partitions.
-            PulsarError: The errors of `subscription_positions`.
+            PulsarError: For the same reasons as `subscription_positions`.
 
         """
         name = self._options.starting_subscription

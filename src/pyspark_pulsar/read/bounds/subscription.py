@@ -1,7 +1,7 @@
-"""Positions of a durable subscription, at which a query with `startingSubscription` begins. Driver only.
+"""The positions of a durable subscription, at which a query with `startingSubscription` begins. Driver only.
 
-A cursor contains the position up to which all messages are acknowledged. Consumers of shared subscriptions acknowledge
-messages individually. Such messages after the cursor are read again.
+A cursor contains the position up to which all messages are acknowledged. Consumers of shared subscriptions can also
+acknowledge individual messages after the cursor. The query reads these messages again.
 """
 
 from __future__ import annotations
@@ -38,17 +38,17 @@ def subscription_positions(
     partitions: Sequence[TopicPartition],
     ends: Mapping[TopicPartition, Position],
 ) -> dict[TopicPartition, Position]:
-    """Return the first message that is not acknowledged in each topic partition, or the present end if all are.
+    """Return the first message of each topic partition that is not acknowledged. If all are, return the present end.
 
-    The positions are read from the admin REST API if possible, otherwise from brokers. For the latter, a consumer joins
-    the subscription briefly. It receives and acknowledges no message.
+    The positions are read from the admin REST API if possible, otherwise from brokers. To read a position from a
+    broker, a consumer joins the subscription briefly. This consumer receives and acknowledges no message.
 
     Args:
         client: A client for the brokers.
-        admin: None without `admin.url`.
+        admin: A client for the admin REST API; None without `admin.url`.
         name: The name of the subscription.
         partitions: The topic partitions that the query reads.
-        ends: Their present ends.
+        ends: The present ends of these partitions.
 
     Raises:
         OptionError: Some topic partitions have no such durable subscription.
@@ -60,7 +60,7 @@ def subscription_positions(
     if positions is None:
         positions = {}
         for window in in_windows(partitions):
-            # A retry after a passing failure keeps the positions that are already known.
+            # After a temporary failure, the retry keeps the positions that are already known.
             client.retrying(partial(_read_from_brokers, client, name, window, positions))
     missing = [partition.name for partition in partitions if positions[partition] is None]
     if missing:
@@ -68,7 +68,7 @@ def subscription_positions(
             f"{_OPTION}: expected a durable subscription {name!r} of every topic partition that the query reads, got "
             f"none of {', '.join(missing)}; correct the name, or start at startingOffsets"
         )
-    # The position of a cursor in a new, empty ledger is after the end, which is in the ledger before.
+    # If a cursor is in a new, empty ledger, its position is after the end, which is in the previous ledger.
     return {
         partition: min(start, ends[partition]) for partition, start in positions.items() if start is not None
     }
@@ -77,7 +77,7 @@ def subscription_positions(
 def skip_removed(
     starts: Mapping[TopicPartition, Position], log_ends: LogEnds
 ) -> dict[TopicPartition, Position]:
-    """Return the positions of a subscription, moved to the first existing message if their ledger was removed.
+    """Return each position of a subscription, or the first existing message if the position's ledger was removed.
 
     Brokers keep a ledger until each durable subscription has acknowledged its entries. So the cursor was at the end of
     the removed ledger, and nothing is lost.
@@ -160,9 +160,9 @@ def _read_from_brokers(
 def _has_durable(
     client: BrokerClient, name: str, partitions: list[TopicPartition]
 ) -> dict[TopicPartition, bool]:
-    """Return which partitions have a durable subscription of that name.
+    """Return whether each partition has a durable subscription of this name.
 
-    The check creates no subscription: brokers refuse a non-durable subscription beside a durable one of that name.
+    The check creates no durable subscription. Brokers refuse a non-durable subscription if a durable one has its name.
     """
     durable: dict[TopicPartition, bool] = {}
     with _subscribe_all(client, name, partitions, durable=False) as started:
@@ -180,9 +180,9 @@ def _has_durable(
 def _subscribe_all(
     client: BrokerClient, name: str, partitions: list[TopicPartition], *, durable: bool
 ) -> Iterator[dict[TopicPartition, PendingSubscription]]:
-    """Start to subscribe consumers, all at the same time, and end them with the block, whatever fails.
+    """Start to subscribe consumers, all at the same time. When the block ends or fails, all consumers are closed.
 
-    A retry must not find the subscription in use by its own consumers.
+    Otherwise a retry would find the subscription in use by the consumers of the previous attempt.
     """
     connections = _connections(client, partitions)
     started: dict[TopicPartition, PendingSubscription] = {}

@@ -1,7 +1,8 @@
-"""Resolution of times in options to a window for each topic partition, and the ledgers inside of a window. Driver only.
+"""Resolution of times in options to a window for each topic partition, and the ledgers inside a window. Driver only.
 
-A window is exact, because messages are filtered by their publish time. A window never cuts ledgers, but only excludes
-whole ones: a message has its time by the producer's clock, and a ledger by the broker's.
+A window is exact, because messages are filtered by their publish time. A window only excludes whole ledgers, and never
+cuts a ledger. The reason is that a message has its time from the producer's clock, but a ledger from the broker's
+clock.
 """
 
 from __future__ import annotations
@@ -26,7 +27,10 @@ ENDING_EVENT_TIMES: Final = "endingOffsetsByEventTime"
 def resolve_windows(
     options: ReadOptions, partitions: Sequence[TopicPartition]
 ) -> dict[TopicPartition, TimeWindow]:
-    """Return the window of each topic partition. Raises `OptionError` if the JSON of an option does not fit them."""
+    """Return the window of each topic partition.
+
+    Raises `OptionError` if the JSON of an option does not fit `partitions`.
+    """
     start, end, event_end = options.published_from, options.published_before, options.event_before
     check_names(STARTING_TIMES, start, partitions)
     check_names(ENDING_TIMES, end, partitions)
@@ -65,13 +69,13 @@ def span_of_window(
     """Return the positions between which the messages of a window can be.
 
     Args:
-        ledgers: In order.
+        ledgers: The topic partition's ledgers, in order.
         window: The window.
-        slack_ms: How far a message's publish time may be outside of the time in which its ledger was open.
-            `read.bounds.window_edges` checks that.
+        slack_ms: Maximum time by which a message's publish time is outside of the time in which its ledger was open.
+            `read.bounds.window_edges` checks this assumption.
 
     Returns:
-        The first position (None: the topic's first message), and the exclusive end (None: the topic's end).
+        The first position and the exclusive end. None means the start or the end of the topic.
 
     """
     known = list(ledgers)
@@ -91,10 +95,10 @@ def span_of_window(
 
 
 def closed_at_latest(ledgers: Sequence[Ledger]) -> list[int | None]:
-    """Return the time by which each ledger was closed for certain, or None if it is unknown.
+    """Return the time at which each ledger was certainly closed, or None if the time is unknown.
 
-    The clocks of brokers differ, and some brokers report the present for a time that was never stored. So only the
-    order of the ledgers is reliable.
+    The clocks of brokers differ, and some brokers report the present time instead of a time that was never stored. So
+    only the order of the ledgers is reliable.
     """
     times: list[int | None] = []
     latest = 0
@@ -105,9 +109,9 @@ def closed_at_latest(ledgers: Sequence[Ledger]) -> list[int | None]:
 
 
 def opened_at_earliest(ledgers: Sequence[Ledger]) -> list[int | None]:
-    """Return the earliest time at which each ledger may have been opened, or None if it is unknown.
+    """Return the earliest time at which each ledger may have been opened, or None if the time is unknown.
 
-    This is the closing time of a ledger before it, unless the time of a later ledger contradicts it.
+    The result is the closing time of the previous ledger, unless the time of a later ledger contradicts it.
     """
     closed = [ledger.closed_ms or None for ledger in ledgers]
     later = [*accumulate(reversed(closed[1:]), _earlier)][::-1]
@@ -118,5 +122,5 @@ def opened_at_earliest(ledgers: Sequence[Ledger]) -> list[int | None]:
 
 
 def _earlier(one: int | None, other: int | None) -> int | None:
-    """Return the earlier time; ignore None."""
+    """Return the earlier of two times. A time of None is ignored."""
     return min((time for time in (one, other) if time is not None), default=None)

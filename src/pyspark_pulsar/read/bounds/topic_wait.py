@@ -1,4 +1,4 @@
-"""The option `waitingForNonExistedTopic`: wait for topics that do not exist yet. Driver only."""
+"""Waiting for topics that do not exist yet (option `waitingForNonExistedTopic`). Driver only."""
 
 from __future__ import annotations
 
@@ -22,13 +22,14 @@ _log: Final = logging.getLogger(__name__)
 
 
 def present_topics(client: BrokerClient, options: ReadOptions) -> list[TopicName]:
-    """Return the topics of `discover_topics`; with option `waitingForNonExistedTopic`, wait until they exist.
+    """Return the topics of `discover_topics`. With option `waitingForNonExistedTopic`, wait until they exist.
 
-    Waits until each named topic exists, or the pattern matches one. Then waits up to some seconds for their schemas.
+    The function waits until each named topic exists, or until the pattern matches a topic. After that, it waits up to
+    `SCHEMA_SECONDS` for the topics' schemas.
 
     Raises:
-        TopicNotFoundError: No topic appeared within `pollTimeoutMs`.
-        PulsarError: The errors of `discover_topics`.
+        TopicNotFoundError: A topic did not appear within `pollTimeoutMs`.
+        PulsarError: For the same reasons as `discover_topics`.
 
     """
     topics = discover_topics(client, options)

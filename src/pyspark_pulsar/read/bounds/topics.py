@@ -16,14 +16,14 @@ from pyspark_pulsar.read.bounds.scalable_topics import present_layouts, refuse_f
 
 
 def discover_topics(client: BrokerClient, options: ReadOptions) -> list[TopicName]:
-    """Return the topics that the options name, sorted, or the topics that match a pattern now.
+    """Return the topics that the options name, or the topics that match a pattern now; sorted.
 
-    A name may be the name of one partition (`x-partition-2`). The result is empty if a pattern matches no topic.
+    A name may be the name of one partition (`x-partition-2`). If a pattern matches no topic, the result is empty.
 
     Raises:
         TopicNameError: A name is not a topic name.
         OptionError: A topic cannot be read with these options.
-        PulsarError: The errors of `pattern_namespaces`.
+        PulsarError: For the same reasons as `pattern_namespaces`.
 
     """
     pattern = options.topics_pattern
@@ -38,7 +38,7 @@ def named_topics(options: ReadOptions) -> list[TopicName]:
 
     Raises:
         TopicNameError: A name is not a topic name.
-        OptionError: A topic cannot be read, or not with these options.
+        OptionError: A topic cannot be read at all, or not with these options.
 
     """
     texts = options.topics if options.topics is not None else (options.topic or "",)
@@ -90,7 +90,7 @@ def pattern_namespaces(
 
 
 def matching(pattern: TopicPattern, listings: Iterable[TopicListing]) -> dict[TopicName, set[int]]:
-    """Return the topics that match, and the partitions of each that a broker has listed (-1: the topic itself)."""
+    """Return each topic that matches, with the indexes of its listed partitions (-1 for the topic itself)."""
     topics: dict[TopicName, set[int]] = {}
     for listing in listings:
         for name in listing.names:
@@ -101,10 +101,10 @@ def matching(pattern: TopicPattern, listings: Iterable[TopicListing]) -> dict[To
 
 
 def _whole_topics(client: BrokerClient, listed: Mapping[TopicName, set[int]]) -> list[TopicName]:
-    """Return the topics of `matching`, sorted.
+    """Return the topics of `listed`, a result of `matching`, sorted.
 
-    A producer can create a topic with a name like a partition. If that partition does not exist, or the topic has no
-    partitions, the result contains the name itself.
+    A producer can create a topic with a name like a partition's. If that partition does not exist, or if the topic has
+    no partitions, the result contains this name.
     """
     counts = client.present_partitions(topic for topic, indices in listed.items() if max(indices) >= 0)
     names: set[TopicName] = set()
@@ -130,7 +130,7 @@ def discover_partitions(client: BrokerClient, topics: list[TopicName]) -> list[T
 def present_topic_partitions(
     client: BrokerClient, topics: Iterable[TopicName]
 ) -> dict[TopicName, list[TopicPartition] | None]:
-    """Return the present partitions, or segments, of each topic; None if the topic does not exist."""
+    """Return the existing partitions or segments of each topic; None if the topic does not exist."""
     named = list(topics)
     layouts = present_layouts(client, named)
     counts = client.present_partitions(topic for topic in named if not topic.is_scalable)
@@ -143,14 +143,17 @@ def present_topic_partitions(
 
 
 def partitions_of(topic: TopicName, count: int) -> list[TopicPartition]:
-    """Return the partitions; `count` is 0 for a topic without partitions, or for the name of one partition."""
+    """Return the partitions of a topic.
+
+    `count` is 0 for a topic without partitions, or if `topic` names a partition.
+    """
     if count == 0:
         return [TopicPartition(topic.without_partition(), topic.partition)]
     return [TopicPartition(topic, index) for index in range(count)]
 
 
 def require_topics(topics: list[TopicName], options: ReadOptions) -> list[TopicName]:
-    """Return the topics; raise `TopicNotFoundError` if there are none, because a query needs a topic's schema."""
+    """Return the topics. Raise `TopicNotFoundError` if the list is empty, because a query needs a topic's schema."""
     if not topics:
         pattern = options.topics_pattern.text if options.topics_pattern else ""
         raise TopicNotFoundError(

@@ -1,12 +1,12 @@
-"""Check, with the entries beside a time window, that the ledgers outside of the window may be skipped. Driver only.
+"""A check that the ledgers outside of a time window may be skipped, by the entries next to the window. Driver only.
 
-A ledger has times by the broker's clock, a message by its producer's. Only `clockSlackMs` limits the distance between
-them. A message has a publish time before it is sent. Then it may wait in its producer's batch, for a broker that is
-down, or for the next ledger if one is full. So the option may be too small without any sign.
+A ledger's times are from the broker's clock, and a message's time is from its producer's clock. Only `clockSlackMs`
+limits the difference between them. A message gets its publish time before it is sent. Then it may wait in its
+producer's batch, for a broker that is down, or for the next ledger. So the option may be too small without any sign.
 
-The entries at both edges of the window show whether the slack is large enough. If publish times only grow, as those
-from one producer do, these entries prove that no skipped message is in the window. If one of these entries is in the
-window, the slack is too small for that topic partition, and is increased.
+The entries at both edges of the window show whether the slack is large enough. If publish times only increase, as the
+times from one producer do, these entries prove that no skipped message is in the window. If one of these entries is in
+the window, the slack is too small for that topic partition, and is increased.
 """
 
 from __future__ import annotations
@@ -27,8 +27,9 @@ _log: Final = logging.getLogger(__name__)
 
 _ROUNDS: Final = 16
 _BACK: Final = (0, 1, 2, 3, 16)
-"""How far before the last entry to look for a visible one. Consumers see neither markers nor aborted messages, and each
-transaction ends with a marker."""
+"""The distances from a ledger's last entry at which the check searches for a visible entry.
+
+Consumers see neither markers nor aborted messages, and each transaction ends with a marker."""
 _MARGIN_FACTOR: Final = 2
 _BOUNDLESS: Final = 1 << 62
 
@@ -38,7 +39,7 @@ Span = tuple[Position | None, Position | None]
 
 @dataclass(frozen=True, slots=True)
 class WindowedRange:
-    """A range from `start` (inclusive) to `end` (exclusive) with a time window, and the topic partition's ledgers."""
+    """A range from `start` (inclusive) to `end` (exclusive), its time window, and the topic partition's ledgers."""
 
     ledgers: tuple[Ledger, ...]
     start: Position
@@ -48,22 +49,25 @@ class WindowedRange:
 
 @dataclass(frozen=True, slots=True)
 class WindowEdge:
-    """The skipped ledger next to the ledgers that are read."""
+    """The skipped ledger next to the ledgers that are read, on one side of the window."""
 
     ledger: int
     positions: tuple[Position, ...]
-    """The positions whose publish times are evidence, in order of preference."""
+    """The positions of entries whose publish times are evidence. The best evidence is first."""
     stored_ms: int
-    """A broker's time: with `is_before` all messages of the ledger were stored by then, otherwise none before."""
+    """A time by a broker's clock.
+
+    With `is_before`, all messages of the ledger were stored before it; otherwise after it.
+    """
     bound_ms: int
     """The bound of the window on this side."""
     is_before: bool
     """True if the ledger is skipped because it is before the window, false if it is after the window."""
 
     def slack_needed(self, entry: FirstEntry | None) -> int | None:
-        """Return the slack with which the ledger is not skipped, or None if the entry is outside of the window.
+        """Return the slack with which the ledger is read, or None if the entry is outside of the window.
 
-        The slack has a margin if an entry shows the distance between times. `entry` is None if there is no evidence.
+        If the entry has a publish time, the slack includes a margin. `entry` is None if there is no evidence.
         """
         published = None if entry is None else entry.published_ms
         if published is None:
@@ -75,28 +79,28 @@ class WindowEdge:
 
 
 class WindowEdges:
-    """The check of one planner, which remembers partitions whose slack was too small. Used by one thread."""
+    """The check for one planner, with the partitions whose slack was too small. Used by one thread."""
 
     def __init__(self, first_entries: FirstEntries, slack_ms: int) -> None:
-        """Create a checker.
+        """Store the arguments.
 
         Args:
-            first_entries: Returns the first entry that consumers see at or after each position.
-            slack_ms: Option `clockSlackMs`.
+            first_entries: Returns the first entry at or after each position that consumers can see.
+            slack_ms: The value of option `clockSlackMs`.
 
         """
         self._first_entries = first_entries
         self._given_ms = slack_ms
         self._slack: dict[TopicPartition, int] = {}
-        """The slack of topic partitions for which the option is too small."""
+        """The increased slack of the topic partitions for which the option is too small."""
         self._entries: dict[PartitionPosition, FirstEntry | None] = {}
         self._warned = False
         self._disproved = False
 
     def spans(self, ranges: Mapping[TopicPartition, WindowedRange]) -> dict[TopicPartition, Span]:
-        """Return the positions between which the messages of each window can be, like `span_of_window`.
+        """Return the positions between which the messages of each window can be, in the form of `span_of_window`.
 
-        Raises the errors of `first_entries`.
+        The errors of `first_entries` are raised.
         """
         self._entries = {}
         rest = {
@@ -114,7 +118,7 @@ class WindowEdges:
             self._entries |= self._first_entries(
                 [position for positions in undecided.values() for position in positions]
             )
-        # Ledgers without evidence after all rounds are read.
+        # If there is no evidence after all rounds, no ledger is skipped.
         self._slack |= dict.fromkeys(rest, _BOUNDLESS)
         return {
             partition: span_of_window(windowed.ledgers, windowed.window, self._slack_of(partition))
@@ -122,7 +126,7 @@ class WindowEdges:
         }
 
     def _undecided(self, partition: TopicPartition, windowed: WindowedRange) -> list[PartitionPosition]:
-        """Return the positions to fetch next; increase the slack as far as the fetched entries show."""
+        """Return the positions to fetch next. If the fetched entries show that the slack is too small, increase it."""
         while True:
             edges = edges_of(windowed, self._slack_of(partition))
             self._warn_skipped(skips=bool(edges))
@@ -134,7 +138,7 @@ class WindowEdges:
         return max(self._given_ms, self._slack.get(partition, 0))
 
     def _next_position(self, partition: TopicPartition, edge: WindowEdge) -> list[PartitionPosition]:
-        """Return the next position to fetch to decide about the edge; empty if it is decided."""
+        """Return the next position to fetch for a decision about the edge; empty if the decision is made."""
         for position in edge.positions:
             if (partition, position) not in self._entries:
                 return [(partition, position)]
@@ -143,14 +147,17 @@ class WindowEdges:
         return []
 
     def _evidence(self, partition: TopicPartition, edge: WindowEdge, position: Position) -> FirstEntry | None:
-        """Return the entry if it is evidence: consumers may get an entry of the next ledger instead of the last one."""
+        """Return the entry at `position`, or None if it is no evidence.
+
+        Instead of the ledger's last entry, consumers may receive an entry of the next ledger, which is no evidence.
+        """
         entry = self._entries.get((partition, position))
         if entry is None or (edge.is_before and entry.position.ledger != edge.ledger):
             return None
         return entry
 
     def _widen_slack(self, partition: TopicPartition, edges: Sequence[WindowEdge]) -> bool:
-        """Increase the slack of the topic partition by the evidence; return whether it has changed."""
+        """Increase the slack of the topic partition as the evidence requires. Return whether the slack has changed."""
         previous = self._slack_of(partition)
         for edge in edges:
             answers = (self._evidence(partition, edge, position) for position in edge.positions)
@@ -191,7 +198,7 @@ class WindowEdges:
 
 
 def edges_of(windowed: WindowedRange, slack_ms: int) -> list[WindowEdge]:
-    """Return the skipped ledgers next to the span of the window that have entries of the range."""
+    """Return the edges of the window: the nearest skipped ledger on each side that contains entries of the range."""
     first, after = span_of_window(windowed.ledgers, windowed.window, slack_ms)
     edges: list[WindowEdge] = []
     if first is not None and windowed.window.published_from is not None:

@@ -1,1 +1,1 @@
-"""`spark.readStream`: how far each micro-batch goes, and what is watched beside it. Driver only."""
+"""`spark.readStream`: the end and the plan of each micro-batch, and the watches that run beside it. Driver only."""

@@ -3,9 +3,9 @@
     step      result                                             requests to
     requests  the range of each topic partition, from the        -
               micro-batch's offsets
-    removed   what was removed after the starts of ranges that   the tables' catalog, brokers
-              no table contains; tables are loaded again before
-              a removal counts
+    removed   the entries that were removed after the starts of  the tables' catalog, brokers
+              ranges, if no table contains them; tables are
+              loaded again before a removal is reported
     loss      an error for removed messages                      -
     rights    an error if this role may not consume a topic      brokers, for ranges read from elsewhere
     plan      splits                                             see `planning.planner`
@@ -13,9 +13,9 @@
               between the broker's answer and the list of
               ledgers
 
-A broker does not know the number of entries in a removed ledger (`RemovedEntries.is_unclear`). The planner may have
-seen that ledger before. So the planner's check decides about such a range. If the planner does not know the ledgers
-either, the range counts as loss.
+A broker does not know the number of entries in a removed ledger (`RemovedEntries.is_unclear`). But the planner may have
+listed that ledger before its removal. So the planner's check decides whether such a range has lost messages. If the
+planner has not listed the ledger either, the range is reported as data loss.
 """
 
 from __future__ import annotations
@@ -42,18 +42,18 @@ class CheckedPlanner:
     def __init__(
         self, options: ReadOptions, log_ends: LogEnds, readable_ends: ReadableEnds, planner: SplitPlanner
     ) -> None:
-        """Store the parts of one query. The query closes them."""
+        """Store the parts of one query. The query closes them itself."""
         self._options = options
         self._log_ends = log_ends
         self._readable_ends = readable_ends
         self._planner = planner
 
     def plan(self, former: StreamOffset, reached: StreamOffset) -> list[PartitionPlan]:
-        """Return the plan of the micro-batch between two offsets.
+        """Return the plan of the micro-batch from the offset `former` to the offset `reached`.
 
         Raises:
             DataLossError: Messages were removed before they were read. With `failOnDataLoss=false`, the loss is logged.
-            PulsarError: As `SplitPlanner.plan` raises it.
+            PulsarError: For the same reasons as `SplitPlanner.plan`.
 
         """
         starts = self._readable_ends.skip_unseen(reached.starts_from(former), former)
@@ -89,11 +89,11 @@ class CheckedPlanner:
     def _removed(
         self, requests: Sequence[RangeRequest]
     ) -> tuple[dict[TopicPartition, Position], dict[TopicPartition, RemovedEntries]]:
-        """Return the starts of the ranges that are read from ledgers, and the entries that were removed after them."""
+        """Return the starts of the ranges that are read from ledgers, and the entries removed after these starts."""
         ends = {request.partition: request.end for request in requests}
         starts = {request.partition: request.start for request in requests}
         removed: dict[TopicPartition, RemovedEntries] = {}
-        # A table that was loaded earlier may contain removed entries by now.
+        # If a table was loaded earlier, its present state may contain the removed entries.
         for at_once in (False, True):
             skipped = self._planner.skip_tables(starts, at_once=at_once)
             starts = {partition: start for partition, start in skipped.items() if start < ends[partition]}
@@ -105,7 +105,7 @@ class CheckedPlanner:
     def _were_removed_since(self, starts: Positions, plans: Sequence[PartitionPlan]) -> bool:
         """Return whether ledgers were removed between the brokers' answers and the planner's list of ledgers.
 
-        Brokers had answered that nothing is removed after these starts.
+        The brokers' answers were that no entry is removed after `starts`.
         """
         ledgers = {plan.partition: plan.ledgers for plan in plans}
         cut_off = {

@@ -3,13 +3,15 @@
     step       a query that begins                       a query that continues
     settle     the ends in the options become positions (`microbatch.ends.stream_end`)
     start      `startingOffsets`, the subscription       its last offset, without abandoned and deleted topics
-    end        the present end of each topic partition   likewise; the query's position if the topic is empty, and
-                                                         `earliest` if the topic was created again
-    search     for an end by event time, the next messages are searched for it
-    limit      to the ends in the options, and never back
+    end        the present end of each topic partition   the same; but for an empty topic the query's position,
+                                                         and for a topic that was created again, its new end,
+                                                         read from `earliest`
+    search     if an end is an event time, the next messages are searched for that end
+    limit      to the ends in the options, but never before the query's position
     order      a segment of a scalable topic waits for its ancestors (`microbatch.admission.segment_order`)
 
-A topic that was deleted, created again, or removed unread is an error. With `failOnDataLoss=false` it is a warning.
+If a topic was deleted or created again, or if its messages were removed unread, `DataLossError` is raised. With
+`failOnDataLoss=false`, a warning is logged instead.
 """
 
 from __future__ import annotations
@@ -46,7 +48,7 @@ class StreamGoal:
         log_ends: LogEnds,
         planner: SplitPlanner,
     ) -> None:
-        """Store the parts of one query. The query closes them."""
+        """Store the parts of one query. The query closes them itself."""
         self._options = options
         self._starts = starts
         self._checkpoint_topics = checkpoint_topics
@@ -55,12 +57,12 @@ class StreamGoal:
         self._end = end
 
     def find_goal(self, former: StreamOffset, present: PresentEnds) -> StreamOffset:
-        """Return the offset at which a micro-batch without limits ends; it begins at `former`.
+        """Return the offset at which a micro-batch without limits would end. The micro-batch begins at `former`.
 
         Raises:
             DataLossError: A topic was deleted, or ends before the position that the query has reached.
-            OptionError: The bounds do not fit the topics.
-            PulsarError: As `QueryStarts.find_starts` and `StreamEnd.search` raise it.
+            OptionError: The bounds in the options do not fit the topics.
+            PulsarError: For the same reasons as `QueryStarts.find_starts` and `StreamEnd.search`.
 
         """
         self._end.settle(present.positions)
@@ -103,7 +105,7 @@ class StreamGoal:
             }
         self._planner.ledgers.keep_up(ends)
         if present.layouts and not self._end.is_given:
-            # A query that ends at positions never reads the segments that appear later.
+            # A query that ends at positions never reads a segment that appears later.
             check_missed(present.layouts, former.positions, fail=fail)
         reached = self._checkpoint_topics.still_read(former.positions, ends, drained=former.drained)
         positions, starts = advance_positions(reached, ends, fail=fail)
@@ -112,7 +114,7 @@ class StreamGoal:
         return self._end.limited(positions, reached), starts
 
     def _search(self, starts: Positions, ends: Positions, published_from: TimeBound | None) -> None:
-        """Search for ends by event time, beginning at the first messages that the query's time bound includes."""
+        """Search for ends by event time, beginning at the first messages that the query's start time includes."""
         if not self._end.searches:
             return
         if published_from is not None:

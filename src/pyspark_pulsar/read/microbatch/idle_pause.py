@@ -1,11 +1,11 @@
-"""The pauses of an idle query: it sends requests to brokers less and less often, down to once a second. Driver only.
+"""The pauses of an idle query, so that it sends requests to brokers less often, at least once a second. Driver only.
 
-With Spark's default trigger, a query calls `latestOffset` a hundred times a second. For thousands of topics, that alone
-keeps brokers busy. So `latestOffset` waits before its requests: a tenth of the time without news, at most a second. It
-never answers from memory, because `processAllAvailable` relies on its answers.
+With Spark's default trigger, a query calls `latestOffset` a hundred times a second. For thousands of topics, these
+calls alone keep brokers busy. So `latestOffset` waits before its requests: a tenth of the time since the last message,
+but at most a second. It never answers from memory, because `processAllAvailable` needs current answers.
 
-A query of several sources that has a micro-batch is not idle, even if this source has no messages for it. Then Spark
-commits the offset of each source (`note_news`). So a quiet source does not slow down a busy one.
+A query of several sources is not idle while it has micro-batches, even if this source has no messages for them. Spark
+then commits the offset of each source, and `note_news` is called. So a quiet source does not slow down a busy source.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class IdlePause:
         self._last_news = clock()
 
     def wait_before_request(self) -> None:
-        """Wait until requests to brokers are allowed again, at most `MOST_SECONDS`."""
+        """Wait until requests to brokers are allowed again, for at most `MOST_SECONDS`."""
         if self._requested is not None:
             pause = min(MOST_SECONDS, _SHARE * (self._requested - self._last_news))
             wait = self._requested + pause - self._clock()
@@ -39,5 +39,5 @@ class IdlePause:
         self._requested = self._clock()
 
     def note_news(self) -> None:
-        """Note that messages are available, or that the query had a micro-batch."""
+        """Record that messages are available, or that the query had a micro-batch."""
         self._last_news = self._clock()

@@ -1,26 +1,27 @@
 """Spark's streaming offset: versioned JSON that people can read, with one position per topic partition.
 
 `{"version": 1, "positions": {"persistent://public/default/t-partition-0": "12:7:0"}}` means that the next message to
-read is at 12:7:0. Spark requests the initial offset twice and keeps neither answer, because only end offsets reach the
-checkpoint. Two additions solve this:
+read is at `12:7:0`. Spark requests the initial offset twice and stores neither answer, because only end offsets are
+stored in the checkpoint. So the source does two things:
 - The initial offset is a *symbol*, `{"version": 1, "start": "latest"}`.
 - The end offset of the first micro-batch has a key `"from"` with the actual start of each partition. If new partitions
-  appear in a micro-batch, its end offset has this key, too. A partition with neither an earlier position nor an entry
-  in `"from"` starts at `earliest`.
+  appear in a micro-batch, its end offset has this key, too. If a partition has neither an earlier position nor an entry
+  in `"from"`, the query reads it from `earliest`.
 
-A query that begins at a time keeps the time as `"publishedFrom"`. The value is Unix milliseconds, or an object with
-the time of each topic or topic partition. All its micro-batches leave out earlier messages. A query that ends at a time
-has `"publishedBefore"`, exclusive. Such an offset has version 2. So a reader that would ignore the times refuses it.
+If a query begins at a time, each offset contains the time as `"publishedFrom"`. The value is Unix milliseconds, or an
+object with the time of each topic or topic partition. All micro-batches of the query leave out earlier messages. If a
+query ends at a time, each offset contains the time as `"publishedBefore"` (exclusive). An offset with a time has
+version 2, so that an older version of this package refuses it instead of ignoring the times.
 
-For scalable topics, `"drained"` names the segments that are completely read and receive no more messages. A segment
-stays there while the topic has it. Such an offset has version 3, with or without times.
+For scalable topics, `"drained"` contains the segments that are completely read and receive no more messages. A segment
+remains in this list while the topic has it. An offset with segments has version 3, with or without times.
 
-`"passed"` maps topic partitions to a position in a later ledger. Nothing remains to be read between the partition's
-position and the later one, so retention may remove the ledger of the position (`microbatch.ends.readable_ends`).
+`"passed"` maps topic partitions to a position in a later ledger. No message is between the partition's position and the
+later one, so retention may remove the ledger of the partition's position (`microbatch.ends.readable_ends`).
 
-`"ended"` states that every partition has reached the end in the options, for `pyspark_pulsar.stop_at_end`. Its text
-differs in each run. So Spark commits one empty micro-batch when a query is started again at its end. That micro-batch
-informs listeners.
+`"ended"` states that every partition has reached the end in the options. `pyspark_pulsar.stop_at_end` reads it. Its
+text differs in each run. So Spark commits one empty micro-batch when a query is started again at its end, and this
+micro-batch informs Spark's query listeners.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ VERSION_WITH_SEGMENTS = 3
 
 @dataclass(frozen=True)
 class StreamOffset:
-    """Positions of all partitions, or the symbol of a query that has not started (`start`)."""
+    """The positions of all partitions, or the symbol (`start`) of a query that has not started."""
 
     positions: Mapping[TopicPartition, Position] = field(default_factory=dict)
     starts: Mapping[TopicPartition, Position] = field(default_factory=dict)
@@ -53,12 +54,12 @@ class StreamOffset:
     drained: frozenset[TopicPartition] = frozenset()
     """Segments of scalable topics in `positions` that are read up to an end that does not move."""
     passed: Mapping[TopicPartition, Position] = field(default_factory=dict)
-    """The query's actual position, for those `positions` that are followed by no entry in their ledgers."""
+    """The query's actual positions, for the `positions` that no entry follows in their ledgers."""
     ended: str | None = None
-    """The run that has reached the ends of the query; None while the query continues."""
+    """The id of the run that has reached all ends of the query; None while the query continues."""
 
     def to_json(self) -> dict[str, Any]:
-        """Return the JSON that Spark stores. Its keys are sorted, so equal offsets have equal texts."""
+        """Return the JSON that Spark stores. The keys of the JSON are sorted, so equal offsets have equal texts."""
         document: dict[str, Any] = {"version": VERSION}
         bounds = {"publishedFrom": self.published_from, "publishedBefore": self.published_before}
         times = {key: _times(bound) for key, bound in bounds.items() if bound is not None}
@@ -83,8 +84,8 @@ class StreamOffset:
         """Parse an offset that Spark has stored.
 
         Raises:
-            ProtocolError: This version does not understand the offset.
-            OptionError: The start is no valid value of `startingOffsets`.
+            ProtocolError: This version of the package does not understand the offset.
+            OptionError: The start is not a valid value of `startingOffsets`.
 
         """
         version = document.get("version")
@@ -116,17 +117,17 @@ class StreamOffset:
         )
 
     def start_of(self, partition: TopicPartition, former: StreamOffset) -> Position:
-        """Return the start in `partition` of the micro-batch from the offset `former` to this one."""
+        """Return the start, in `partition`, of the micro-batch from the offset `former` to this offset."""
         if partition in self.starts:
             return self.starts[partition]
         return former.positions.get(partition, EARLIEST)
 
     def starts_from(self, former: StreamOffset) -> dict[TopicPartition, Position]:
-        """Return the start in each of `positions` of the micro-batch from the offset `former` to this one."""
+        """Return the start, in each partition, of the micro-batch from the offset `former` to this offset."""
         return {partition: self.start_of(partition, former) for partition in self.positions}
 
     def window_of(self, partition: TopicPartition) -> TimeWindow:
-        """Return the window of publish times that the query reads in `partition`."""
+        """Return the window of publish times of the messages that the query reads in `partition`."""
         first, last = self.published_from, self.published_before
         return TimeWindow(
             published_from=None if first is None else first.time_of(partition),
@@ -134,7 +135,7 @@ class StreamOffset:
         )
 
     def goes_no_further_than(self, former: StreamOffset) -> bool:
-        """Return whether a micro-batch from `former` to this offset reads nothing and is not needed."""
+        """Return whether a micro-batch from `former` to this offset would read nothing and is not needed."""
         return former.start is None and self == replace(former, starts={})
 
 

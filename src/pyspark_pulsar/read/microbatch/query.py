@@ -23,14 +23,11 @@ from pyspark_pulsar.schema.read_schema import ReadSchema
 
 
 class StreamQuery:
-    """The parts of a query, created at Spark's first call that needs a broker and kept until the query stops.
-
-    Used by one thread.
-    """
+    """The parts of a query, created at Spark's first call that needs a broker. They exist until the query stops."""
 
     def __init__(self, options: ReadOptions, schema: ReadSchema, run: str) -> None:
-        """Create the admin client if `admin.url` is set. Brokers are connected at first use."""
-        # A query waits for an absent broker as long as a task does.
+        """Create the admin client if `admin.url` is set. Connections to brokers are opened at first use."""
+        # A query and its tasks wait equally long for a broker that does not answer.
         patience_ms = max(options.operation_timeout_ms, options.poll_timeout_ms)
         self._client = client = BrokerClient(options, patience_ms)
         self._admin = admin = (

@@ -1,8 +1,9 @@
 """A reader for a stream that cannot be read.
 
-Spark calls a stream's reader in a process of its own (`pyspark.sql.streaming.python_streaming_source_runner`). That
-code stops the reader after any failure, even if the reader could not be created. Then the user sees only that a
-variable `reader` has no value. So a reader is always created, and this one raises the fault at the first call.
+Spark calls a stream's reader in a separate process (`pyspark.sql.streaming.python_streaming_source_runner`). The code
+of this process stops the reader after any failure, even if the reader could not be created. Then the user sees only an
+error about an unset variable `reader`. So this package always creates a reader. The reader in this module raises the
+actual error at its first call.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from pyspark_pulsar.spark.tracebacks import hides_tracebacks
 
 @hides_tracebacks
 class RefusedStream(Shipped, DataSourceStreamReader, SupportsTriggerAvailableNow):
-    """A reader that raises its fault at every call except `stop`. Driver only."""
+    """A reader that raises its error at every call except `stop`. Driver only."""
 
     def __init__(self, fault: PulsarError) -> None:
         self._fault = fault
@@ -37,7 +38,7 @@ class RefusedStream(Shipped, DataSourceStreamReader, SupportsTriggerAvailableNow
         start: dict[str, Any] | None = None,  # noqa: ARG002
         limit: ReadLimit | None = None,  # noqa: ARG002
     ) -> dict[str, Any]:
-        """Raise the fault. Spark 4.1 passes no arguments."""
+        """Raise the error. Spark 4.1 passes no arguments."""
         self._raise()
 
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802

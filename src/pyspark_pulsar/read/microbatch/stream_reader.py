@@ -1,6 +1,6 @@
 """The stream reader of `spark.readStream.format("pulsar")`: the methods that Spark calls, with offsets as JSON.
 
-Every micro-batch is a bounded range, planned like a batch:
+Every micro-batch is a bounded range, and it is planned in the same way as a batch read. Spark calls these methods:
 
     Spark calls       purpose                                          module
     latestOffset      find the end of the next micro-batch             microbatch.trigger
@@ -11,8 +11,8 @@ Every micro-batch is a bounded range, planned like a batch:
     read              yield the rows of a task, on an executor         read.task
     commit            acknowledge; the next trigger does the rest
 
-The reader is in one driver process per query. Only end offsets reach Spark's checkpoint. `microbatch.offset` describes
-the consequences.
+Each query has its reader in a separate driver process. Only end offsets are stored in Spark's checkpoint.
+`microbatch.offset` describes the consequences.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ from pyspark_pulsar.spark.tracebacks import hides_tracebacks
 class PulsarStreamReader(Shipped, DataSourceStreamReader, SupportsTriggerAvailableNow):
     """The reader of one streaming query. It connects to brokers at first use.
 
-    `read` runs on executors, and all other methods in the query's driver process.
+    `read` runs on executors. All other methods run in the query's driver process.
     """
 
     def __init__(self, options: ReadOptions, schema: ReadSchema, changes: Changes | None = None) -> None:
@@ -66,21 +66,21 @@ class PulsarStreamReader(Shipped, DataSourceStreamReader, SupportsTriggerAvailab
         self._places = PlaceLog()
 
     def shipped_state(self) -> dict[str, Any]:
-        """Return the part that a task needs, without the driver's connections and its knowledge of the ends."""
+        """Return the attributes that a task needs, without the driver's connections and its latest ends."""
         kept = ("_options", "_schema", "_changes", "_run")
         return {name: getattr(self, name) for name in kept}
 
     def initialOffset(self) -> dict[str, Any]:  # noqa: N802
-        """Return a symbol, because Spark calls this method twice and both answers must mean the same."""
+        """Return a symbol, because Spark calls this method twice and both answers must mean the same offset."""
         published_from = self._options.published_from
         default = FROM_LATEST if published_from is None else FROM_EARLIEST
         start = self._options.starting_offsets or default
         return StreamOffset(start=start, published_from=published_from).to_json()
 
     def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802
-        """Return one limit, because Spark accepts only one. Spark passes it back to `latestOffset`.
+        """Return one of the query's limits, because Spark accepts only one. Spark passes it back to `latestOffset`.
 
-        There, any limit except "all" means all limits of the options.
+        `latestOffset` interprets any limit except `ReadAllAvailable` as all limits of the options.
         """
         options = self._options
         if options.max_records_per_trigger is not None:
@@ -95,12 +95,12 @@ class PulsarStreamReader(Shipped, DataSourceStreamReader, SupportsTriggerAvailab
         self._opened().trigger.freeze()
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:  # noqa: N802
-        """Return the end of the next micro-batch, or `start` itself if nothing, or not enough, is available.
+        """Return the end of the next micro-batch, or `start` if too few or no messages are available.
 
         Args:
             start: The last offset of the query.
-            limit: "All" reads up to the present ends, or up to the ends at the begin of Trigger.AvailableNow. Any other
-                limit applies the limits of the options.
+            limit: With `ReadAllAvailable`, the result is the present ends, or the ends at the begin of
+                Trigger.AvailableNow. Any other limit applies the limits of the options.
 
         Raises:
             DataLossError: A topic was deleted, or ends before the position that the query has reached.
@@ -117,17 +117,17 @@ class PulsarStreamReader(Shipped, DataSourceStreamReader, SupportsTriggerAvailab
         return start if batch.is_empty else batch.end.to_json()
 
     def reportLatestOffset(self) -> dict[str, Any] | None:  # noqa: N802
-        """Return the ends that were just found, with two additions.
+        """Return the ends that `latestOffset` has found last, with two additional keys.
 
-        `"lag"` is the query's lag (`progress.lag`). `"readers"` has the number of ranges of the last micro-batch that
-        are read from each place.
+        `"lag"` is the query's lag (`progress.lag`). `"readers"` is the number of ranges that the last micro-batch reads
+        from each location.
         """
         return None if self._latest is None else self._latest | {"readers": self._places.by_place}
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
-        """Return the tasks between two offsets.
+        """Return the tasks that read from the offset `start` to the offset `end`.
 
-        After a restart, Spark also calls it for the last planned micro-batch.
+        After a restart, Spark also calls this method for the micro-batch that it planned last.
         """
         former, reached = StreamOffset.from_json(start), StreamOffset.from_json(end)
         query = self._opened()
@@ -147,8 +147,8 @@ class PulsarStreamReader(Shipped, DataSourceStreamReader, SupportsTriggerAvailab
     def commit(self, end: dict[str, Any]) -> None:
         """Acknowledge the messages that Spark has committed.
 
-        Spark calls it when it plans the next micro-batch, after `latestOffset`. So Spark never calls it for the last
-        micro-batch, and `latestOffset` does everything necessary.
+        Spark calls this method when it plans the next micro-batch, after `latestOffset`. So Spark never calls it for
+        the last micro-batch. `latestOffset` acknowledges messages, too, so nothing depends on this call.
         """
         query = self._opened()
         query.trigger.note_micro_batch()
@@ -159,7 +159,7 @@ class PulsarStreamReader(Shipped, DataSourceStreamReader, SupportsTriggerAvailab
             self._open.close()
 
     def _begin(self, committed: Positions, goal: Positions, counted_from: Positions) -> dict[str, Any]:
-        """Return the lag; see `QueryProgress.begin`."""
+        """Move the subscription and measure the lag (`QueryProgress.begin`). Return the lag as JSON."""
         return self._opened().progress.begin(committed, goal, counted_from)
 
     def _opened(self) -> StreamQuery:

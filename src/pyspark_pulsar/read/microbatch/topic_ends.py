@@ -4,16 +4,17 @@ At each trigger, in this order:
 
     step      result                                             requests to
     topics    the topic partitions that exist, and the layouts   broker, admin REST API
-              of scalable topics; the end of a sealed segment
-              does not move after that
-    starts    the query's positions, past entries that are no    the tables' catalog
-              longer in ledgers
-    ends      the end of each, from a cursor at its start        broker
-    tables    the end of its table, if that is later:            the tables' catalog
-              brokers may have removed the entries
+              of scalable topics; from then on, the end of a
+              sealed segment does not move
+    starts    the query's positions, moved past entries that     the tables' catalog
+              are no longer in ledgers
+    ends      the end of each partition, from a cursor at its    broker
+              start
+    tables    the end of the partition's table, if that is       the tables' catalog
+              later: brokers may have removed the entries
     schemas   an error for a new topic that the query cannot     broker
-              read; this follows the ends, because the schema
-              of a message before them is registered
+              read; the ends were requested before, so the
+              schema of each message before them is registered
 """
 
 from __future__ import annotations
@@ -55,7 +56,10 @@ class TopicEnds:
         readable_ends: ReadableEnds,
         planner: SplitPlanner,
     ) -> None:
-        """Store the parts of one query, which the query closes. The query started with `schema`."""
+        """Store the parts of one query, which closes them itself.
+
+        `schema` is the schema that the query started with.
+        """
         self._topics = topics
         self._log_ends = log_ends
         self._readable_ends = readable_ends
@@ -68,11 +72,11 @@ class TopicEnds:
 
         Args:
             former: The last offset of the query.
-            is_repeated: See `LogEnds.ends`.
+            is_repeated: The argument of the same name of `LogEnds.present_ends`.
 
         Raises:
-            PulsarError: As `TopicWatch.present`, `LogEnds.present_ends`, `SchemaWatch.check` and
-                `KnownTables.refresh` raise it.
+            PulsarError: For the same reasons as `TopicWatch.present`, `LogEnds.present_ends`, `SchemaWatch.check` and
+                `KnownTables.refresh`.
 
         """
         present = self._topics.present()

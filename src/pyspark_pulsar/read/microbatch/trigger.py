@@ -1,4 +1,4 @@
-"""A trigger of a stream: it decides where the next micro-batch ends. Driver only.
+"""A trigger of a stream, which decides where the next micro-batch ends. Driver only.
 
     step      result                                             module
     ends      the topic partitions that exist, and their ends    microbatch.topic_ends
@@ -7,8 +7,8 @@
     notes     further content of the offset: drained segments,   microbatch.ends.passed_ledgers
               passed ledgers, and the end of the query
 
-Each step reads the last offset of the query and the results of the steps before it, and changes neither. A trigger
-moves no subscription and plans no split. Its caller does both, with the `MicroBatch` that the trigger returns.
+Each step reads the last offset of the query and the results of the previous steps, and changes none of them. A trigger
+neither moves the subscription nor plans splits. Its caller does both, with the `MicroBatch` that the trigger returns.
 """
 
 from __future__ import annotations
@@ -30,23 +30,23 @@ from pyspark_pulsar.read.microbatch.topic_ends import PresentEnds, TopicEnds
 
 @dataclass(frozen=True, slots=True)
 class MicroBatch:
-    """The next micro-batch of a query, and the facts known when it was decided."""
+    """The next micro-batch of a query, and the facts that were known when its end was chosen."""
 
     end: StreamOffset
     is_empty: bool
-    """True if nothing, or not enough, is available, so that the query stays at its last offset."""
+    """True if too few or no messages are available, so that the query stays at its last offset."""
     committed: Positions
     """The start of the micro-batch. Spark has committed all messages before these positions."""
     goal: Positions
-    """The positions that the query's lag is measured to."""
+    """The positions at which the query's lag ends."""
     counted_from: Positions
-    """The positions that the query's lag is measured from."""
+    """The positions at which the query's lag begins."""
     present_ends: Positions
     """The ends of all topic partitions: now, or at the begin of Trigger.AvailableNow."""
 
 
 class Trigger:
-    """The object that decides the micro-batches of one query. Used by one thread."""
+    """The decision where each micro-batch of one query ends. Used by one thread."""
 
     def __init__(
         self,
@@ -57,7 +57,7 @@ class Trigger:
         micro_batches: MicroBatches,
         passed_ledgers: PassedLedgers,
     ) -> None:
-        """Store the parts of one query, which the query closes. `run` is the id of this start of the query."""
+        """Store the parts of one query, which closes them itself. `run` is the id of this start of the query."""
         self._run = run
         self._topic_ends = topic_ends
         self._goal = goal
@@ -68,14 +68,14 @@ class Trigger:
         self._frozen: PresentEnds | None = None
 
     def note_micro_batch(self) -> None:
-        """Note that Spark plans a micro-batch, maybe for another source of the query: the query is not idle."""
+        """Record that Spark plans a micro-batch, maybe for another source. The query is then not idle."""
         self._idle_pause.note_news()
 
     def freeze(self) -> None:
-        """Fix the present ends, because Trigger.AvailableNow reads no further.
+        """Store the present ends, because a query with Trigger.AvailableNow reads no further.
 
         Raises:
-            PulsarError: As `TopicEnds.look_up` raises it.
+            PulsarError: For the same reasons as `TopicEnds.look_up`.
 
         """
         self._frozen = self._topic_ends.look_up(StreamOffset(), is_repeated=False)
@@ -83,14 +83,14 @@ class Trigger:
     def next_micro_batch(self, former: StreamOffset, *, is_limited: bool) -> MicroBatch:
         """Return the micro-batch that follows `former`.
 
-        If no messages arrived for long, it waits up to a second first (`idle_pause`).
+        If no messages have arrived for a long time, the method first waits for up to a second (`idle_pause`).
 
         Args:
             former: The last offset of the query.
             is_limited: Whether the limits of the options apply.
 
         Raises:
-            PulsarError: As the steps raise it.
+            PulsarError: For the same reasons as the steps.
 
         """
         present = self._frozen or self._present_ends(former)
@@ -114,7 +114,8 @@ class Trigger:
 
     def _present_ends(self, former: StreamOffset) -> PresentEnds:
         self._idle_pause.wait_before_request()
-        # Messages that a topic partition hides now are read later, unless the query starts at the end.
+        # If a topic partition hides messages now, they are read later. Only a query that starts at `latest` would miss
+        # them.
         is_repeated = former.start is None or former.start == FROM_EARLIEST
         return self._topic_ends.look_up(former, is_repeated=is_repeated)
 

@@ -1,20 +1,22 @@
 """A stream's reader for Spark 4.1 without the jar of this package.
 
-Then Spark requests the end of a micro-batch without arguments: no position of the query, no limit, no trigger.
+Spark 4.1 requests the end of a micro-batch without arguments. It passes neither the query's position nor a limit nor
+the kind of trigger. These are its calls:
 
     a query begins      latestOffset(), initialOffset(), partitions(initial, end)
     it continues        latestOffset(), partitions(last end, end)
     it is restarted     partitions(last end, last end), then as before
     it is wrapped       latestOffset(), and only then all calls above
 
-So the query's position is the last end that was passed to `partitions`. Before the first such call, the answer is the
-answer for a new query.
+So the query's position is the last end that was passed to `partitions`. Before the first such call, `latestOffset`
+answers as for a new query.
 
-Trigger.AvailableNow is one micro-batch of all messages, like Trigger.Once. But a setting makes Spark wrap the source
-(`spark.sql.streaming.triggerAvailableNowWrapper.enabled`). Then that first answer is wrong for a query that was
-restarted. Spark's next call shows it: the query fails before it has read or changed anything.
+Trigger.AvailableNow is one micro-batch of all messages, like Trigger.Once. But Spark wraps the source if
+`spark.sql.streaming.triggerAvailableNowWrapper.enabled` is set. Then the first answer of `latestOffset` is wrong for a
+query that was restarted. Spark's next call reveals the wrong answer. So the query fails before it has read or changed
+anything.
 
-All methods except `read` run on the driver only.
+All methods except `read` run only on the driver.
 """
 
 from __future__ import annotations
@@ -37,13 +39,16 @@ from pyspark_pulsar.spark.tracebacks import hides_tracebacks
 
 @hides_tracebacks
 class WholeBacklogReader(PulsarStreamReader):
-    """A reader whose micro-batches read all available messages. Options that limit them raise `OptionError`."""
+    """A reader whose micro-batches read all available messages.
+
+    Options that limit micro-batches raise `OptionError`.
+    """
 
     def __init__(self, options: ReadOptions, schema: ReadSchema, changes: Changes | None = None) -> None:
         options.check_without_limits()
         super().__init__(options, schema, changes)
         self._position: dict[str, Any] | None = None
-        """The offset that the query has reached; None before Spark has passed one."""
+        """The offset that the query has reached; None until Spark passes the first offset."""
         self._was_called = False
         self._delayed_begin: tuple[Positions, Positions, Positions] | None = None
 
@@ -52,14 +57,17 @@ class WholeBacklogReader(PulsarStreamReader):
         start: dict[str, Any] | None = None,  # noqa: ARG002 -- Later versions of Spark pass it.
         limit: ReadLimit | None = None,  # noqa: ARG002
     ) -> dict[str, Any]:
-        """Return the offset that the next micro-batch ends at. Raise `OptionError` if Spark wraps the source."""
+        """Return the offset at which the next micro-batch ends. Raise `OptionError` if Spark wraps the source."""
         if self._position is None and self._was_called:
             raise _wrapped()
         self._was_called = True
         return super().latestOffset(self._position or self.initialOffset(), ReadAllAvailable())
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
-        """Return the tasks between two offsets. Raise `OptionError` if Spark wraps the source."""
+        """Return the tasks from the offset `start` to the offset `end`.
+
+        Raise `OptionError` if Spark wraps the source.
+        """
         begins = StreamOffset.from_json(start).start is not None
         if self._position is None and self._was_called and not begins:
             raise _wrapped()
@@ -72,7 +80,10 @@ class WholeBacklogReader(PulsarStreamReader):
         return super().partitions(start, end)
 
     def _begin(self, committed: Positions, ends: Positions, counted_from: Positions) -> dict[str, Any]:
-        """Delay the begin until it is known to be the query's begin, because it moves the subscription."""
+        """Store the arguments until the query's position is known, because this call moves the subscription.
+
+        A later call of `partitions` then moves the subscription and measures the lag.
+        """
         if self._position is not None:
             return super()._begin(committed, ends, counted_from)
         self._delayed_begin = committed, ends, counted_from
@@ -80,7 +91,7 @@ class WholeBacklogReader(PulsarStreamReader):
 
 
 def stream_reader_class(*, is_conversation: bool) -> type[PulsarStreamReader]:
-    """Return the class of the reader for this version of Spark.
+    """Return the class of the reader for the installed version of Spark.
 
     `is_conversation` means that Spark calls the reader without the jar of this package.
     """

@@ -14,22 +14,28 @@ from pyspark_pulsar.read.split import Split
 
 @dataclass(slots=True)
 class PartitionDraft:
-    """The unfinished plan of one topic partition. Each step of `planner` sets the fields whose text names the step."""
+    """The unfinished plan of one topic partition.
+
+    The text of each field names the step of `planner` that sets the field.
+    """
 
     request: RangeRequest
     """The requested range."""
     tiered: RangeRequest | None = None
-    """Step tables: the part of the range that the topic's table holds."""
+    """Set by the step tables: the part of the range that is in the topic's table."""
     rest: RangeRequest = field(init=False)
-    """Step tables: the part for the topic's ledgers. Step narrowing removes ledgers outside the window."""
+    """Set by the step tables: the part for the topic's ledgers.
+
+    The step narrowing removes ledgers outside the window.
+    """
     ledgers: TopicLedgers | None = None
-    """Step ledgers: None if they are unknown. Step placement adds what it learns about them."""
+    """Set by the step ledgers; None if the ledgers are unknown. The step placement adds their striping."""
     files: list[FileRange] = field(default_factory=list)
-    """Step ranges: one range for each group of the table's files."""
+    """Set by the step ranges: one range for each group of the table's files."""
     parts: list[LedgerRange] = field(default_factory=list)
-    """Step ranges: one range for each ledger. Step placement sets the location of each."""
+    """Set by the step ranges: one range for each ledger. The step placement sets the location of each range."""
     splits: tuple[Split, ...] = ()
-    """Step packing: the finished splits, in order."""
+    """Set by the step packing: the finished splits, in order."""
 
     def __post_init__(self) -> None:
         self.rest = self.request

@@ -1,4 +1,4 @@
-"""Requests that the driver sends before a plan needs the answer, while it waits for another server. Driver only."""
+"""Requests that the driver sends before a plan needs the answers, while it waits for another server. Driver only."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from dataclasses import dataclass, field
 from typing import Final, Generic, TypeVar
 
 _SECONDS: Final = 5.0
-"""How old an early request may be when a plan uses it. An older one is sent again."""
+"""Maximum age of an early request when a plan uses its answer. An older request is sent again."""
 
 Answer = TypeVar("Answer")
 
 
 @dataclass(frozen=True, slots=True)
 class EarlyRequest(Generic[Answer]):
-    """A request in flight, and the time when it was sent."""
+    """A request that was sent, its future answer, and the time when it was sent."""
 
     answer: Future[Answer]
     _sent: float = field(default_factory=time.monotonic)

@@ -21,14 +21,14 @@ class PartitionPlan:
     start: Position
     end: Position
     ledgers: TopicLedgers | None
-    """All ledgers of the topic partition; None if they are unknown, or if nothing of the partition is read."""
+    """The ledgers of the topic partition; None if the ledgers are unknown, or if nothing of the partition is read."""
     splits: tuple[Split, ...]
 
 
 def with_ledgers(admin: AdminClient, plans: Iterable[PartitionPlan]) -> list[PartitionPlan]:
-    """Return the plans with the ledgers that the planner did not need, to show them to a user.
+    """Return the plans, completed with the ledgers that the planner did not need, to show the ledgers to a user.
 
-    The plans stay the same if this role may not list ledgers. Raises the other errors of `AdminClient`.
+    If this role may not list ledgers, the plans are not changed. Other errors of `AdminClient` are raised.
     """
     plans = list(plans)
     lacking = [

@@ -1,44 +1,45 @@
-"""The planner: it turns requested ranges into splits, for a batch and for a micro-batch alike. Driver only.
+"""The planner, which divides requested ranges into splits. Batches and micro-batches use it. Driver only.
 
-The planner works in steps. Each step fills its fields in the draft of every topic partition (`draft`), so one request
-can cover many topic partitions:
+The planner works in steps. Each step sets its fields in the draft of every topic partition (`draft`), so one request
+can be about many topic partitions:
 
     step        result                                       requests to                in
-    tables      the part of each range that a topic's table  catalog, admin REST        tables.tiered_ranges,
-                holds, if the table is still the topic's                                tables.topic_notes
+    tables      the part of each range that is in a topic's  catalog, admin REST        tables.tiered_ranges,
+                table, after a check of the table                                       tables.topic_notes
     ledgers     the ledgers after the table's end, except    admin REST, some at the    ledgers.known_ledgers,
                 for many small ranges                        same time                  ledgers.small_ranges
     loss        an error for messages that retention removed none                       ledgers.data_loss
-    narrowing   the range without the ledgers outside of     broker: an entry beside    bounds.window_edges
+    narrowing   the range without the ledgers outside of     broker: an entry next to   bounds.window_edges
                 its window of publish times                  each end of the window
-    ranges      a LedgerRange for each ledger it touches,    none                       ledgers.ledger_range,
-                a FileRange for some files of the table                                 tables.file_range
+    ranges      a `LedgerRange` for each ledger, and a       none                       ledgers.ledger_range,
+                `FileRange` for each group of table files                               tables.file_range
     placement   the location of each LedgerRange             admin REST, bookies,       placement.placer
                                                              tiered storage
     records     messages in an entry, if splits are          broker: some entries       splits.sampling
                 limited by messages
-    packing     splits: small neighbors together, large      none                       splits.packing,
+    packing     splits: small neighbors are joined, large    none                       splits.packing,
                 ranges cut between entries                                              splits.key_ranges
 
 Each plan has these properties, for all ledgers, bounds and limits (tests/property/test_plan.py):
 
-  * The splits of a topic partition cover its narrowed range once and in order. So do the ranges of a split.
-  * Each message in the window is in a split. A split may contain more messages: the decoder drops each message whose
-    time is outside.
+  * The splits of a topic partition cover each position of its narrowed range once, in order. So do the ranges of a
+    split.
+  * Each message in the window is in a split. A split may contain more messages, and the decoder drops the messages
+    outside the window.
   * A range that is not read from the broker is in one closed ledger. The broker serves the open ledger, and every
-    ledger that the planner knows nothing about.
-  * Splits are within the limits, as far as whole entries allow.
+    ledger that the planner has no facts about.
+  * Splits are within the limits. A limit is exceeded only if one entry is larger.
 
-A plan is only as good as the known facts. If the admin REST API is missing, or the permission to list ledgers, the
-broker serves all ranges. Then no ledger is left out by time, and only a range inside one ledger can be cut. The steps
+Missing facts make a plan worse. Without the admin REST API, or without the permission to list ledgers, the broker
+serves all ranges. Then no ledger is left out by time, and a range can be cut only if it is inside one ledger. The steps
 are the same, and `TopicLedgers` is None. With `readFrom=auto` a missing answer only makes the plan worse, and the
-planner logs a warning once. If `readFrom` names a location, a ledger that is missing there is an error.
+planner logs a warning once. If `readFrom` names a location, a ledger that is missing in this location is an error.
 
-Ledgers may change between two steps, or before a task runs: they are closed, offloaded or removed. No step locks
-ledgers. Positions stay valid through all changes, and tasks find the new location (`task.fallback`).
+Ledgers may be closed, offloaded or removed between two steps, or before a task runs. No step locks ledgers. Positions
+stay valid through all such changes, and tasks find the new location (`task.fallback`).
 
-Direct reads bypass the broker's authorization. So the caller of `plan` must first prove to the broker that its role may
-consume each topic partition.
+Direct reads bypass the broker's authorization. So before the caller calls `plan`, it must check with the broker that
+its role may consume each topic partition.
 """
 
 from __future__ import annotations
@@ -71,10 +72,10 @@ _log: Final = logging.getLogger(__name__)
 
 
 class SplitPlanner:
-    """The planner of one read, which remembers ledgers. A stream uses it for all micro-batches. Used by one thread."""
+    """The planner of one read. It remembers ledgers, so a stream uses it for all micro-batches. Used by one thread."""
 
     def __init__(self, options: ReadOptions, client: BrokerClient, admin: AdminClient | None) -> None:
-        """Create a planner; without `admin`, it knows no ledgers. The caller closes both clients."""
+        """Create a planner. Without `admin`, the planner lists no ledgers. The caller closes both clients."""
         self._options = options
         self._client = client
         self._reported: dict[str, None] = {}
@@ -90,7 +91,7 @@ class SplitPlanner:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """The warnings about how the ranges are read, in order, each once."""
+        """The different warnings about how the ranges are read, in the order of their first occurrence."""
         return tuple(self._reported)
 
     @property
@@ -101,8 +102,8 @@ class SplitPlanner:
     def request_early(self, partitions: Collection[TopicPartition]) -> None:
         """Start requests that do not depend on the partitions' ends, while brokers still report these ends.
 
-        Sends no request if the ends or tables could make the answers useless, or if the partitions are many. Raises
-        nothing: a later call of `plan` raises the errors.
+        No request is sent if the ends or tables could make the answers useless, or if the partitions are many. No error
+        is raised: a later call of `plan` raises the errors.
         """
         if self._tiered is None and self.ledgers.may_list_ahead(partitions):
             self.ledgers.list_ahead(partitions, with_striping=self._placer.needs_bookies)
@@ -111,13 +112,13 @@ class SplitPlanner:
     def skip_tables(
         self, positions: Mapping[TopicPartition, Position], *, at_once: bool = False
     ) -> dict[TopicPartition, Position]:
-        """Return the positions, moved to the end of the topic's table if that is later.
+        """Return each position, or the end of the topic's table if that is later.
 
         Brokers may have removed the messages before the table's end.
 
         Args:
-            positions: The positions to move.
-            at_once: Load the tables now, instead of using the state that was loaded last.
+            positions: The position in each topic partition.
+            at_once: Whether to load the tables now, instead of using the state that was loaded last.
 
         Raises:
             PulsarError: The errors of `KnownTables.refresh`.
@@ -128,14 +129,13 @@ class SplitPlanner:
         )
 
     def known_ledgers(self, partition: TopicPartition) -> TopicLedgers | None:
-        """Return the ledgers as they were last listed."""
+        """Return the ledgers of the last list."""
         return self.ledgers.get(partition)
 
     def first_in_time(self, requests: Iterable[RangeRequest]) -> dict[TopicPartition, Position]:
-        """Return the first position that each request's time window can contain, by the times of ledgers.
+        """Return the first position of each range that may have a message of its time window, by the ledgers' times.
 
-        The result is the start of the range if its ledgers are unknown. Raises the errors of `AdminClient`, like
-        `plan`.
+        If the ledgers of a range are unknown, its result is its start. The errors of `AdminClient` are raised.
         """
         drafts = [PartitionDraft(request) for request in requests if not request.is_empty]
         untiered = drafts
@@ -185,8 +185,8 @@ class SplitPlanner:
     def _divide_by_tables(self, drafts: Sequence[PartitionDraft]) -> None:
         """Divide each range between the topic's table and its ledgers, and list these ledgers.
 
-        If ledgers were removed, the table may have grown since it was loaded. Then the table is loaded again, and the
-        border moves.
+        If ledgers were removed, the table may contain their rows by now. Then the table is loaded again, and the ranges
+        are divided at its new end.
         """
         tiered = self._tiered
         if tiered is None:
@@ -234,7 +234,7 @@ class SplitPlanner:
         if self._options.read_compacted and (
             ledgers.compacted_until is None or doubtful.start <= ledgers.compacted_until
         ):
-            # The compacted view contains all that compaction has read, even if the ledgers were removed.
+            # The compacted view contains all messages that compaction has read, even if their ledgers were removed.
             return
         check_loss(
             draft.partition,

@@ -1,1 +1,1 @@
-"""Sources of a split's entries: a module per kind of `read.location.Location`, and shared modules."""
+"""The sources of a split's entries or rows: one module per kind of `read.location.Location`, and shared modules."""

@@ -1,6 +1,6 @@
 """Entries of a closed ledger, read directly from the bookies that store it.
 
-The broker has checked the permission to read the topic when the read was planned, because bookies check no permissions.
+Bookies check no permissions. So the broker has checked the permission to read the topic when the read was planned.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class FromBookies(ClosedLedger):
     title: ClassVar[str] = "bookies"
 
     bookies: tuple[str, ...] = ()
-    """The ids of all known bookies, for a ledger with unknown striping."""
+    """The ids of all known bookies. All bookies are searched if the striping of the ledger is unknown."""
 
     def stored_entries(
         self, access: PartitionAccess, first: int, last: int
@@ -49,10 +49,10 @@ def bookie_entries(
     first: int,
     last: int,
 ) -> Generator[EntryBatch, None, None]:
-    """Yield the entries `first` to `last` (inclusive) of the ledger, in order. For the driver and executors.
+    """Yield the entries `first` to `last` (inclusive) of the ledger, in order. Used on the driver and on executors.
 
     Args:
-        options: Addresses, security and timeouts of bookies.
+        options: The options with the addresses, security and timeouts of bookies.
         partition: The topic partition, for errors.
         ledger: The ledger.
         bookies: The bookies to search if the striping of the ledger is unknown.
@@ -101,8 +101,8 @@ def ledger_entry_range(partition: TopicPartition, ledger: Ledger, first: int, la
 def _addresses(options: ReadOptions, bookies: tuple[str, ...], *, guessed: bool) -> dict[str, BookieAddress]:
     """Return the addresses of the bookies.
 
-    `guessed` means that these are all bookies of the cluster, and most of them do not store the ledger. Then bookies
-    with an unknown address are skipped, unless all addresses are unknown.
+    `guessed` means that `bookies` are all bookies of the cluster, and that most of them do not store the ledger. Then
+    bookies with an unknown address are skipped. Only if all addresses are unknown, an error is raised.
     """
     mapping = dict(options.bookie_addresses)
     addresses: dict[str, BookieAddress] = {}

@@ -1,14 +1,14 @@
-"""Entries of a range from the broker that owns the topic partition. For executors, and for the driver's searches.
+"""Entries of a range from the broker that owns the topic partition. Used on executors, and by the driver's searches.
 
 The broker pushes entries, as far as permits allow (FLOW). It does not inform a consumer about entries that it leaves
-out. `BrokerEntries` keeps the position of the next entry (`_next`), and ends when that is the end of the range:
+out. `BrokerEntries` stores the position of the next entry (`_next`), and ends when `_next` is the end of the range:
 
     state        resource                  event and action                       next state
     NONE         no consumer               use the consumer that the task has     RECEIVING
                                            prepared (`ahead`), or subscribe at
                                            `_next`
     RECEIVING    a consumer with permits   entries arrive; `_next` is after them  RECEIVING
-                                           ids are missing, but still exist       NONE, at the first of them (`skipped`)
+                                           ids are missing, but still exist       NONE, at the first id (`skipped`)
                                            `_next` is at the border of a part     RECEIVING, next consumer (`prefetch`)
                                            no entry for a second                  CHECKING
     CHECKING     the same                  the topic ends after `_next`           RECEIVING; NONE after some seconds
@@ -20,8 +20,8 @@ out. `BrokerEntries` keeps the position of the next entry (`_next`), and ends wh
     any          -                         the connection fails                   NONE; the owner is looked up again
     any          -                         no entry for `poll_seconds`            `DeadlineExceeded`
 
-No entry is lost between two consumers, because each begins at `_next`. Entries may arrive twice then, or be outside the
-range. The caller drops these by position (`task.audit.RangeTally.take`).
+No entry is lost between two consumers, because each consumer begins at `_next`. Then entries may arrive twice, or be
+outside of the range. The caller drops such entries by their positions (`task.audit.RangeTally.take`).
 """
 
 from __future__ import annotations
@@ -57,8 +57,8 @@ from pyspark_pulsar.read.sources.prefetch import EntrySize, PrefetchingConsumers
 from pyspark_pulsar.read.sources.skipped import cut_where_skipped
 
 _LOOK_AGAIN_SECONDS = 1.0
-# Brokers move consumers to the topic's end without notice, when a backlog is cleared or a topic truncated. The time
-# doubles, so that a slow broker does not receive new subscriptions without end.
+# Brokers move consumers to the topic's end without notice, when a backlog is cleared or a topic is truncated. So the
+# reader subscribes again after this time, which doubles each time, so that a slow broker is not overloaded.
 _STARVED_SECONDS = 4.0
 _HIDDEN = " (the broker shows no message of the topic at all; if that lasts, unload the topic)"
 
@@ -67,8 +67,8 @@ _HIDDEN = " (the broker shows no message of the topic at all; if that lasts, unl
 class FromBroker(EntryLocation):
     """The broker that owns the topic partition.
 
-    It knows where all entries are now, and sends only entries for consumers: no markers, no messages of
-    aborted transactions.
+    The broker can read all entries, wherever they are stored. It sends only entries for consumers: no markers, and no
+    messages of aborted transactions.
     """
 
     name: ClassVar[str] = "broker"
@@ -81,12 +81,12 @@ class FromBroker(EntryLocation):
     def open(
         self, access: PartitionAccess, start: Position, end: Position
     ) -> Generator[EntryBatch, None, None]:
-        """Yield the entries. The first may begin before the range, and the last may end after it.
+        """Yield the entries. The first entry may begin before the range, and the last entry may end after it.
 
         With `failOnDataLoss=false`, the iteration ends where entries were removed.
 
         Raises:
-            PulsarError: As `BrokerEntries` raises it.
+            PulsarError: For the same reasons as `BrokerEntries`.
 
         """
         options = access.options
@@ -105,10 +105,11 @@ class FromBroker(EntryLocation):
             yield from entries
 
     def missing(self, start: Position, end: Position, progress: RangeProgress) -> Missing | None:
-        """Return what may be lost.
+        """Return the part that may be lost; None if nothing is lost.
 
-        Entries that consumers do not see are missing, too. But retention removes from the front. So nothing is lost
-        while the first ledger of the range exists, because that ledger had entries of the range when it was planned.
+        Entries that consumers do not see are missing, too. But retention removes the oldest ledgers first. So nothing
+        is lost while the first ledger of the range exists, because this ledger had entries of the range at planning
+        time.
         """
         if start.is_earliest or (self.entries is not None and progress.entries >= self.entries):
             return None
@@ -141,9 +142,9 @@ class FromBroker(EntryLocation):
 
 
 class BrokerEntries:
-    """An iterable over the entries of a range, for one iteration.
+    """An iterable over the entries of a range. Iterate over it only once.
 
-    It raises `DeadlineExceeded` if `poll_seconds` pass without progress.
+    The iteration raises `DeadlineExceeded` if `poll_seconds` pass without progress.
     """
 
     def __init__(
@@ -166,12 +167,12 @@ class BrokerEntries:
             partition: The topic partition.
             start: The first position of the range (inclusive).
             end: The end of the range (exclusive).
-            permits: Maximum number of messages that wait for one consumer.
+            permits: Maximum number of messages that the broker sends to one consumer in advance.
             poll_seconds: Maximum time without progress.
             read_compacted: Whether to read the compacted view.
-            consumers: Maximum number of concurrent consumers for parts of the range, used if they are faster. A
-                compacted view has only one.
-            ahead: Consumers that the task may already have for this range.
+            consumers: Maximum number of concurrent consumers for parts of the range, if several are faster. A compacted
+                view always has one consumer.
+            ahead: The consumers that the task has prepared. One of them may be for this range.
 
         """
         self._client = client
@@ -186,7 +187,10 @@ class BrokerEntries:
         self._subscribed_at = start
         """The position at which the consumer was subscribed."""
         self._granted = 0
-        """Messages that the broker may still send; negative if an entry had more."""
+        """Number of messages that the broker may still send.
+
+        It is negative if an entry had more messages than permits.
+        """
         self._entries = 0
         self._messages = 0
         self._nbytes = 0
@@ -194,19 +198,18 @@ class BrokerEntries:
         self._starved_seconds = _STARVED_SECONDS
         self._fault: ConnectionFailed | None = None
         self._unproven: tuple[Position, tuple[int, int]] | None = None
-        """The expected position and the first received entry, while it is unknown whether entries between them
-        exist."""
+        """The expected position and the first received entry, until it is known whether entries between them exist."""
         self._is_hidden = False
-        """True if the topic knows the position and shows no message, because its transaction buffer is not loaded.
+        """True if the position is in the topic but no message is visible, because the transaction buffer is not loaded.
 
-        Brokers (seen on 4.0.8) may never load it again after two quick unloads of a topic.
+        After two quick unloads of a topic, brokers (seen on 4.0.8) may never load the transaction buffer again.
         """
         self._prefetch = PrefetchingConsumers(
             client, partition.name, end, permits=permits, most=0 if read_compacted else consumers - 1
         )
 
     def __iter__(self) -> Generator[EntryBatch, None, None]:
-        """Yield the entries in order. The first may begin before the range, and the last may end after it."""
+        """Yield the entries in order. The first entry may begin before the range, and the last may end after it."""
         deadline = time.monotonic() + self._poll_seconds
         try:
             while self._next < self._end:
@@ -235,7 +238,7 @@ class BrokerEntries:
             if entries is not None and self._skipped(consumer, entries, deadline):
                 self._drop_consumer()
         except ConnectionFailed as fault:
-            # A failure after the deadline does not show the cause.
+            # A failure after the deadline is not the cause of the delay.
             if self._fault is None or time.monotonic() < deadline:
                 self._fault = fault
             self._drop_consumer()
@@ -253,13 +256,17 @@ class BrokerEntries:
         self._nbytes += entries.nbytes
         if self._consumer is not None:
             self._prefetch.refill(consumer.connection, self._next, self._mean_entry())
-            # The received entries count in any case. The next call finds the consumer closed and subscribes again.
+            # The received entries are returned in any case. The next call finds the consumer closed and subscribes
+            # again.
             with contextlib.suppress(ConnectionFailed):
                 self._grant(consumer)
         return entries
 
     def _skipped(self, consumer: EntryConsumer, entries: EntryBatch, deadline: float) -> bool:
-        """Return whether the broker has skipped entries. Then `entries` are cut to the entries before them."""
+        """Return whether the broker has skipped entries.
+
+        If so, cut `entries` to the entries before the skipped ones.
+        """
 
         def mark_delete() -> Position:
             return consumer.log_end(deadline - time.monotonic(), self._make_room).mark_delete
@@ -274,8 +281,8 @@ class BrokerEntries:
         if entries.first is None:
             return False
         attempt = self._next, entries.first
-        # The previous consumer began at this position and received the same entry. A connection that fails at each
-        # check must not repeat that without end.
+        # If the previous consumer began at this position and received the same entry, do not check again. Otherwise a
+        # connection that fails at each check would repeat the check without end.
         following = Position(*entries.first) if attempt == self._unproven else self._next
         self._unproven = attempt
         is_cut = cut_where_skipped(entries, following, mark_delete, first_after)
@@ -312,14 +319,14 @@ class BrokerEntries:
         return subscribe(self._client, self._partition.name, self._next, read_compacted=self._read_compacted)
 
     def _grant(self, consumer: EntryConsumer) -> None:
-        """Grant the permitted number of messages, but hardly more than remain in the range."""
+        """Grant permits for new messages, but hardly more than the number of messages that remain in the range."""
         permits = max(1, min(self._permits, self._expected()))
         if self._granted <= permits // 2 and self._next < self._prefetch.border:
             consumer.add_permits(permits - self._granted)
             self._granted = permits
 
     def _expected(self) -> int:
-        """Estimate the remaining messages from the received ones; `_permits` if the part ends in another ledger."""
+        """Estimate the number of remaining messages; `_permits` if the part ends in another ledger."""
         border = self._prefetch.border
         if self._next.ledger != border.ledger:
             return self._permits
@@ -330,16 +337,16 @@ class BrokerEntries:
         """Return whether the rest of the range may still arrive.
 
         The range was planned up to a message that consumers could see. If compaction has removed the rest since then,
-        the answer is False.
+        the result is false.
 
         Raises:
-            DataLossError: The topic now ends before the rest, so something else has removed it.
+            DataLossError: The topic now ends before the rest, and the reason is not compaction.
 
         """
         if self._consumer is None:
             return True
         try:
-            # Entries that wait for later consumers may fill the buffer.
+            # The entries for later consumers may fill the buffer, so that the awaited entries do not arrive.
             self._prefetch.drop()
             if self._ahead is not None and self._consumer.connection.is_full:
                 self._ahead.make_room()
@@ -368,9 +375,9 @@ class BrokerEntries:
     def _segment_may_continue(self, mark_delete: Position) -> bool:
         """Return whether the rest of a segment's range may still arrive.
 
-        The range was planned up to the last entry. Its transaction may be open or aborted. A broker moves a cursor past
-        aborted entries if no other entry is before them. So the cursor of a consumer that began after the received
-        entries shows that all later ones are aborted.
+        The range was planned up to the last entry, whose transaction may be open or aborted. A broker moves a cursor
+        past aborted entries if no other entry is before them. So the rest is aborted if such a cursor has reached the
+        end. The cursor's consumer must have begun after the received entries.
         """
         if self._subscribed_at < self._next:
             self._drop_consumer()

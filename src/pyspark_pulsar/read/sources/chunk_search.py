@@ -1,9 +1,9 @@
-"""A search for entries before an entry, in growing steps, to find the first chunks of a message. Executor only.
+"""A search for earlier entries, in growing steps, to find the first chunks of a message.
 
-The message begins before the range that a task reads. The chunks of a message are mostly close together. So the search
-grows from a few entries to the whole ledger, and then to earlier ledgers. The ids of earlier ledgers are unknown. But
-if a position's ledger does not exist, brokers begin at the next existing ledger. So the search goes back by growing
-differences of ids until an earlier ledger answers.
+Used on the driver and on executors. The message begins before the range that a task reads. The chunks of a message are
+usually close together. So the search grows from a few entries to the whole ledger, and then to earlier ledgers. The ids
+of earlier ledgers are unknown. But if a position's ledger does not exist, brokers begin at the next existing ledger. So
+the search subtracts growing numbers from the ledger's id until the broker answers with an earlier ledger.
 """
 
 from __future__ import annotations
@@ -21,24 +21,25 @@ from pyspark_pulsar.read.sources.broker import BrokerEntries
 
 _FIRST_REACH = 16
 _GROWTH = 8
-# A chunk may be as large as the largest message. More chunks would only wait in memory.
+# A chunk may be as large as the largest message. With more permits, more chunks would only wait in memory.
 _PERMITS = 100
 
 
 def earlier_entries(
     options: ReadOptions, partition: TopicPartition, ledger: int, entry: int, chunks: int
 ) -> Generator[Iterator[EntryBatch], None, None]:
-    """Yield iterators over the entries before (ledger, entry). Each begins farther back; see `codec.intake.Intake`.
+    """Yield iterators over the entries before (ledger, entry), for `codec.intake.Intake`.
 
-    The last of `chunks` chunks is in that entry, and an iterator may continue after it. The compacted view is never
-    read, because the chunks of a message are messages of one key there.
+    Each iterator begins farther back than the previous one. The entry contains the last of `chunks` chunks. An iterator
+    may continue after the entry. The compacted view is never read, because compaction treats the chunks of a message as
+    messages of one key.
 
     Raises:
-        PulsarError: As `BrokerEntries` raises it.
+        PulsarError: For the same reasons as `BrokerEntries`.
 
     """
     seconds = options.poll_timeout_ms / 1000
-    # The search opens its own connections, because entries for the split's consumer may fill that one's buffer.
+    # The search opens its own connections, because entries for the split's consumer may fill the consumer's buffer.
     with BrokerClient(options) as client:
         before = Position(ledger, entry)
         first_at = partial(_first_at, client, partition, before, seconds)
@@ -51,13 +52,13 @@ def earlier_entries(
 def starts_before(
     ledger: int, entry: int, reach: int, first_at: Callable[[Position], Position]
 ) -> Iterator[Position]:
-    """Yield positions to begin at, each before the previous one. The last is before all entries.
+    """Yield start positions, each before the previous one. The last position is before all entries.
 
     Args:
-        ledger: The ledger of the known entry.
-        entry: The known entry.
-        reach: The number of entries to go back at first.
-        first_at: Returns the first entry at or after a position.
+        ledger: The ledger id of the known entry.
+        entry: The entry id of the known entry.
+        reach: The number of entries between the first start position and the known entry.
+        first_at: Returns the position of the first entry at or after a position.
 
     """
     while reach < entry:
@@ -86,7 +87,7 @@ def starts_before(
 def _first_at(
     client: BrokerClient, partition: TopicPartition, before: Position, poll_seconds: float, start: Position
 ) -> Position:
-    """Return the first entry at or after `start`. There is one at `before` at the latest."""
+    """Return the position of the first entry at or after `start`, or `before` if no earlier entry exists."""
     location = BrokerEntries(client, partition, start, before, permits=1, poll_seconds=poll_seconds)
     with closing(iter(location)) as batches:
         entries = next(batches, None)

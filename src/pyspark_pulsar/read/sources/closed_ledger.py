@@ -1,8 +1,8 @@
-"""A closed ledger that is read without the broker: it returns each entry of the range, once and in order.
+"""A closed ledger that is read without the broker. The read returns each entry of the range once, in order.
 
-An object in tiered storage can lack entries without any sign of it, and a ledger ends where it was closed. So gaps in
-such a read are faults, although gaps are normal for consumers. No broker has filtered the entries: they include markers
-and messages of aborted transactions (`EntryBatch.unfiltered`). The decoder drops these.
+A copy in tiered storage can lack entries without any sign. And all entries of a closed ledger are known. So a gap in
+such a read is a fault, although gaps are normal for consumers. No broker has filtered the entries. So they include
+markers and messages of aborted transactions (`EntryBatch.unfiltered`), which the decoder drops.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from pyspark_pulsar.read.location import (
 
 @dataclass(frozen=True, slots=True)
 class ClosedLedger(EntryLocation):
-    """A location with one closed ledger, whose entries have the same ids as in the topic."""
+    """A location with one closed ledger. The entries have the same ids there as in the topic."""
 
     ledger: Ledger
 
@@ -42,12 +42,12 @@ class ClosedLedger(EntryLocation):
     def stored_entries(
         self, access: PartitionAccess, first: int, last: int
     ) -> Generator[EntryBatch, None, None]:
-        """Yield the entries `first` to `last`, both inclusive, as they are stored. Raise the errors of `open`."""
+        """Yield the entries `first` to `last` (both inclusive) as they are stored. Raise the errors of `open`."""
 
     def open(
         self, access: PartitionAccess, start: Position, end: Position
     ) -> Generator[EntryBatch, None, None]:
-        """Yield exactly the entries of the range. Raise `LedgerUnavailable` after the last entry before a gap."""
+        """Yield exactly the entries of the range. Before a gap, yield the entries and raise `LedgerUnavailable`."""
         first, last = entry_range(self.ledger, start, end)
         source = self.stored_entries(access, first, last)
         return contiguous(source, access.partition, self.ledger, (first, last), self.name)
@@ -59,7 +59,10 @@ class ClosedLedger(EntryLocation):
         return max(0, last - first + 1)
 
     def missing(self, start: Position, end: Position, progress: RangeProgress) -> Missing | None:
-        """Return all entries that did not arrive, because no broker has filtered them."""
+        """Return all entries that did not arrive.
+
+        No broker has filtered the entries, so none of these is missing rightly.
+        """
         first, last = entry_range(self.ledger, max(start, progress.reached), end)
         if first > last:
             return None
@@ -84,17 +87,17 @@ def contiguous(
     entries: tuple[int, int],
     place: str,
 ) -> Generator[EntryBatch, None, None]:
-    """Yield the batches of the source, and check that they are the expected entries, each once and in order.
+    """Yield the batches of the source, after a check that no entry is missing, repeated or out of order.
 
     Args:
         source: The batches.
         partition: The topic partition, for errors.
         ledger: The ledger.
-        entries: The first and the last expected entry, inclusive.
+        entries: The ids of the first and the last expected entry (both inclusive).
         place: The name of the location, for errors.
 
     Raises:
-        LedgerUnavailable: An entry is missing, or is not the expected one.
+        LedgerUnavailable: An entry is missing, or is not the expected entry.
 
     """
     expected, last = entries

@@ -1,9 +1,8 @@
-"""Rows of a topic's table, its history as columns (`columnar`). Tasks read them without brokers and bookies.
+"""Rows of a topic's table, which contains its history as columns (`columnar`). Tasks read it without Pulsar's servers.
 
-A table has rows and no entries, so nothing is decoded here. A range yields the rows of its entries, in the
-order of the entries. If a data file cannot be read, the broker continues after the last returned row, as long
-as the ledgers exist. Rows of ledgers that retention has removed are only in the table. Then the fault ends
-the query.
+A table has rows and no entries, so nothing is decoded here. A range yields the rows of its entries, in the order of the
+entries. If a data file cannot be read, the broker continues after the last returned row, but only if the ledgers still
+exist. Rows of removed ledgers are only in the table. For such rows, the fault ends the query.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ from pyspark_pulsar.read.location import (
 
 @dataclass(frozen=True, slots=True)
 class FromColumns(RowLocation):
-    """Data files with all rows of the range; no files if the range has no rows."""
+    """Data files with all rows of the range. There are no files if the range has no rows."""
 
     name: ClassVar[str] = "columns"
     title: ClassVar[str] = "the topic's table"
@@ -46,7 +45,7 @@ class FromColumns(RowLocation):
         return reader.rows(self.files, RowRange(access.partition.index, start, end))
 
     def missing(self, start: Position, end: Position, progress: RangeProgress) -> Missing | None:
-        """Return the whole range, which is lost if the range's first ledger is gone; None if the range has no rows."""
+        """Return the whole range, which is lost if its first ledger is removed; None if the range has no rows."""
         del progress
         ledgers = [file.ledgers[0] for file in self.files if file.ledgers is not None]
         if not self.files:

@@ -25,9 +25,10 @@ from pyspark_pulsar.read.sources.bookkeeper import bookie_entries, ledger_entry_
 class FromCompactedLedger(EntryLocation):
     """The compacted view of the topic up to its compaction horizon, on bookies.
 
-    `ledger.id` is not a ledger of the topic: its entries wrap messages with the ids that they had there. Compaction
-    reads through the broker, so it leaves out messages of aborted transactions. A later compaction may replace the
-    view. Nothing is lost then: the entries that did not arrive may have been compacted away.
+    `ledger` is not a ledger of the topic. Each of its entries wraps a message together with the message's id in the
+    topic. Compaction reads through the broker, so the view has no messages of aborted transactions. A later compaction
+    may replace the view. Then nothing is lost, because that compaction may have removed the entries that did not
+    arrive.
     """
 
     name: ClassVar[str] = "compacted"
@@ -36,7 +37,7 @@ class FromCompactedLedger(EntryLocation):
 
     ledger: Ledger
     bookies: tuple[str, ...] = ()
-    """The ids of all known bookies, because the bookies that store the view are unknown."""
+    """The ids of all known bookies. All are searched, because the bookies that store the view are unknown."""
 
     @property
     def ledger_id(self) -> int:
@@ -45,7 +46,7 @@ class FromCompactedLedger(EntryLocation):
     def open(
         self, access: PartitionAccess, start: Position, end: Position
     ) -> Generator[EntryBatch, None, None]:
-        """Yield all entries of the view. Only their contents show which of them are in the range."""
+        """Yield all entries of the view. Only the content of an entry shows whether it is in the range."""
         del start, end
         last = self.ledger.entries - 1
         source = bookie_entries(access.options, access.partition, self.ledger, self.bookies, 0, last)
@@ -56,7 +57,7 @@ class FromCompactedLedger(EntryLocation):
         return self.ledger.entries
 
     def missing(self, start: Position, end: Position, progress: RangeProgress) -> Missing | None:
-        """Return None: nothing is lost, because a later compaction may have replaced this view."""
+        """Return None. Nothing is lost, because a later compaction may have replaced this view."""
         del start, end, progress
         return None
 

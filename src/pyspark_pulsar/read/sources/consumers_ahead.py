@@ -1,23 +1,25 @@
-"""Consumers for the next ranges of a task, prepared while it reads the present one. Executor only.
+"""Consumers for the next ranges of a task, prepared while the task reads the present range. Executor only.
 
-A task of many small splits would wait for a broker three times per split: for the partition's owner, the subscription,
-and the entries. So the owners of many are looked up together. While the task reads one range, the
-consumers of the next ones are created. Each goes through these states:
+Without these consumers, a task would wait for a broker three times per split: for the partition's owner, the
+subscription, and the entries. This would delay a task of many small splits. So the owners of many partitions are looked
+up together. While the task reads one range, the consumers of the next ranges are created. Each consumer goes through
+these states:
 
     state         the broker may send                next state
-    SUBSCRIBING   nothing                            SENDING, when it has answered and `advance` or `take` sees it
+    SUBSCRIBING   nothing                            SENDING, when it has answered and `advance` or `take` is called
     SENDING       once, the messages of a range in   used: when the task begins the range, `take` passes the consumer
                   one ledger; otherwise nothing      to its reader (`broker.BrokerEntries`), which grants permits
     dropped       -                                  after a failure, when the connection's buffer is full, and when
                                                      the task has passed the range
 
 The task does not wait for these consumers, with two exceptions. `take` waits for the answer to a subscription.
-`advance` waits for lookups, a few seconds at most. Failures here have no effect: the reader of the range repeats the
-lookup and the subscription with its full timeout. Only the reader's errors count.
+`advance` waits for lookups, a few seconds at most. Failures here have no effect, because the reader of the range
+repeats the lookup and the subscription with its full timeout. Only the reader's errors are raised.
 
-About `MOST_BYTES` wait for all of them together, by the sizes in the plan. If these sizes are wrong, the connection's
-buffer fills up, and nothing more is received. Then the reader that receives nothing drops all of them (`make_room`).
-For the rest of the task, no further one sends before it is used.
+The entries that wait for all prepared consumers have about `MOST_BYTES`, by the sizes in the plan. If these sizes are
+wrong, the connection's buffer fills up, and no entries are received. Then the reader that waits for entries drops all
+prepared consumers (`make_room`). For the rest of the task, brokers send nothing to a prepared consumer before it is
+used.
 """
 
 from __future__ import annotations
@@ -39,9 +41,9 @@ from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.read.split import ENTRY_BYTES, Split
 
 AT_ONCE: Final = 8
-"""Number of prepared consumers. The broker serves one while the task decodes another one's entries."""
+"""Maximum number of prepared consumers. A broker can serve one of them while the task decodes another one's entries."""
 FOR_LIMIT: Final = 2
-"""Number of prepared consumers for a query with a limit, because the present range may already suffice."""
+"""Maximum number of prepared consumers for a query with a limit. Its present range may already contain enough rows."""
 MOST_BYTES: Final = 4 << 20
 """Maximum bytes of entries that wait for all prepared consumers together."""
 LOOKUPS: Final = 64
@@ -60,7 +62,7 @@ class _ConsumerAhead:
     messages: int
     """Number of messages that the broker may send before the range is read; 0 if the range's size is unknown."""
     size: int
-    """Estimated bytes."""
+    """Estimated size of the messages in bytes."""
     consumer: EntryConsumer | None = None
     granted: int = 0
 
@@ -72,7 +74,7 @@ class _ConsumerAhead:
 
 
 class ConsumersAhead:
-    """The prepared consumers of one task. The task reads its splits in order. Used by its thread, which closes it."""
+    """The prepared consumers of one task, which reads its splits in order. Used and closed by the task's thread."""
 
     def __init__(self, client: BrokerClient, options: ReadOptions, splits: Sequence[Split]) -> None:
         """Store the arguments. Splits that begin at another location than the broker get no consumer."""
@@ -82,19 +84,22 @@ class ConsumersAhead:
         self._most = AT_ONCE if options.limit is None else FOR_LIMIT
         self._splits = splits
         self._next = 0
-        """The first split without an attempt."""
+        """The number of the first split for which no consumer was attempted yet."""
         self._looked_up = 0
-        """The first split with an unknown owner."""
+        """The number of the first split whose owner was not looked up yet."""
         self._connections: dict[str, Connection] = {}
         self._ahead: dict[int, _ConsumerAhead] = {}
-        """The prepared consumers, in order, by the number of the split."""
+        """The prepared consumers by the number of their split, in order."""
         self._may_send = True
 
     def advance(self, number: int) -> None:
-        """Prepare consumers for the splits after this one, which the task begins now. Raise no error of theirs."""
+        """Prepare consumers for the splits after split `number`, which the task begins now.
+
+        Their errors are only logged.
+        """
         for passed in [index for index in self._ahead if index < number]:
             self._ahead.pop(passed).close()
-        # A single split has no later ones, and its reader subscribes as fast.
+        # If the task has only one split, its reader subscribes immediately.
         if len(self._splits) < 2:  # noqa: PLR2004
             return
         self._next = max(self._next, number)
@@ -110,7 +115,8 @@ class ConsumersAhead:
     def take(self, partition: TopicPartition, start: Position) -> tuple[EntryConsumer, int] | None:
         """Return the consumer of the range that begins at `start`, and the number of messages that it may receive.
 
-        It waits for the answer to the subscription. None means that no consumer was prepared, or that it failed.
+        The method waits for the answer to the subscription. None means that no consumer was prepared, or that it
+        failed.
         """
         number = next(iter(self._ahead), None)
         if number is None or not _begins(self._splits[number], partition, start):
@@ -153,7 +159,10 @@ class ConsumersAhead:
         self._ahead[number] = _ConsumerAhead(subscribing, messages, size)
 
     def _follows(self, number: int) -> bool:
-        """Return whether the split continues the previous one: brokers may limit the subscriptions of a topic."""
+        """Return whether the split continues the previous split's partition.
+
+        It then gets no consumer, because brokers may limit the number of subscriptions of a topic.
+        """
         return number > 0 and self._splits[number - 1].partition == self._splits[number].partition
 
     def _connection(self, number: int) -> Connection | None:
@@ -171,7 +180,7 @@ class ConsumersAhead:
         return self._connections.get(self._splits[number].partition.name)
 
     def _grant_permits(self) -> None:
-        """Grant permits to subscribed consumers, as long as there is room."""
+        """Grant permits to subscribed consumers, until `MOST_BYTES` are granted."""
         if not self._may_send:
             return
         room = MOST_BYTES - sum(ahead.size for ahead in self._ahead.values() if ahead.granted)
@@ -196,7 +205,7 @@ def _begins(split: Split, partition: TopicPartition, start: Position) -> bool:
 
 
 def _messages(split: Split, permits: int) -> int:
-    """Return the permits for a range in one ledger. The broker sends no more entries than that: all, or one more."""
+    """Return the permits for a range in one ledger. A broker sends at most one entry for each permit."""
     split_range = split.ranges[0]
     if split_range.start.ledger != split_range.end.ledger:
         return 0

@@ -1,8 +1,8 @@
 """Entries of a closed ledger, read from its copy in tiered storage in ranges of a few MiB.
 
-A copy that is absent, damaged or incomplete raises `LedgerUnavailable`, and never ends silently. The error names the
-topic, the ledger, and the bucket and key or the folder. Then the bookies are tried. They may keep the ledger for hours
-after it was offloaded, but no list shows whether they do.
+If a copy is absent, damaged or incomplete, the read raises `LedgerUnavailable`, and never ends silently. The error
+contains the topic, the ledger, and the bucket and key or the folder. Then the bookies are tried. They may keep the
+ledger for hours after it was offloaded, but no list shows whether they do.
 """
 
 from __future__ import annotations
@@ -61,7 +61,8 @@ class FromTieredStorage(ClosedLedger):
     def replica(self, access: PartitionAccess) -> EntryLocation | None:
         """Return the bookies, or None if no list of bookies is available.
 
-        They are tried before the broker. Brokers that prefer tiered storage would read the copy that has failed.
+        Bookies are tried before the broker, because a broker that prefers tiered storage would read the same failed
+        copy.
         """
         bookies = _bookies(access.options, access.partition)
         return FromBookies(self.ledger, bookies) if bookies else None
@@ -72,17 +73,17 @@ class FromTieredStorage(ClosedLedger):
 
 @dataclass(frozen=True, slots=True)
 class TieredCopy:
-    """A ledger's copy after its index was read."""
+    """The copy of a ledger, after its index was read."""
 
     where: str
     source: StoredBytes
     data_name: str
     index: ObjectIndex | MapFile
     size: int
-    """Bytes of the data object or file; from the index, if it contains the number."""
+    """The size of the data object or file in bytes. If the index contains the size, it is from the index."""
 
     def check(self) -> None:
-        """Check that no entry is missing, as far as the index and the size of the data show it. For the driver.
+        """Check that no entry is missing, by the index and the size of the data. Used on the driver.
 
         An entry that is missing inside the data is found only when the entries are read.
 
@@ -106,10 +107,10 @@ class TieredCopy:
             )
 
     def entries(self, first: int, last: int) -> Generator[EntryBatch, None, None]:
-        """Yield exactly the entries `first` to `last`, both inclusive, in order.
+        """Yield exactly the entries `first` to `last` (both inclusive), in order.
 
         Raises:
-            LedgerUnavailable: After the entries before the one that is missing or damaged.
+            LedgerUnavailable: An entry is missing or damaged. The entries before it are yielded first.
 
         """
         stored = range_of(self.index, first, last, self.where)
@@ -147,7 +148,7 @@ def open_copy(store: TieredStore, partition: TopicPartition, ledger: Ledger) -> 
 
 
 def _bookies(options: ReadOptions, partition: TopicPartition) -> tuple[str, ...]:
-    """Return the ids of all bookies. If only a superuser may list them, return those with the topic's ledgers."""
+    """Return the ids of all bookies. If this role may not list them, return the bookies with the topic's ledgers."""
     if options.admin_url is None:
         return ()
     timeout_ms = min(options.operation_timeout_ms, _REPLICA_TIMEOUT_MS)
@@ -165,7 +166,7 @@ def _bookies(options: ReadOptions, partition: TopicPartition) -> tuple[str, ...]
 
 
 def _bookies_of_topic(admin: AdminClient, partition: TopicPartition) -> tuple[str, ...]:
-    """Return the bookies with other ledgers of the topic partition. Consumers of the topic may request them."""
+    """Return the bookies with other ledgers of the topic partition. Consumers of the topic may request this list."""
     stats = admin.topics.internal_stats(partition, metadata=True)
     texts = (ledger.get("metadata") for ledger in stats.get("ledgers", ()) if isinstance(ledger, dict))
     stripings = (parse_ledger_metadata(text) for text in texts if isinstance(text, str))

@@ -1,4 +1,4 @@
-"""The first entry at a position: its position, age and size. For the driver and executors.
+"""The first entry at a position: its position, age and size. Used on the driver and on executors.
 
 A consumer is opened at the position, receives one message with its whole entry, and is closed.
 """
@@ -24,10 +24,10 @@ from pyspark_pulsar.model.topic import TopicPartition
 _TAKE_SECONDS: Final = 1.0
 _TAKE_ALL_SECONDS: Final = 3.0
 _AT_ONCE: Final = 100
-"""Number of entries that may be in flight. Each arrives whole."""
+"""Maximum number of requests at a time. Each answer is a complete entry."""
 
 PartitionPosition = tuple[TopicPartition, Position]
-"""A position in one of several topic partitions."""
+"""A topic partition, and a position in it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,9 +37,9 @@ class FirstEntry:
     position: Position
     messages: int
     bytes: int
-    """Stored bytes, compressed."""
+    """The number of stored, compressed bytes."""
     published_ms: int | None
-    """Publish time of all its messages: Unix milliseconds by the producer's clock; None if it is unreadable."""
+    """Publish time of the entry, in Unix milliseconds by the producer's clock; None if it is unreadable."""
 
 
 def first_entry(
@@ -57,14 +57,14 @@ def first_entry(
         partition: The topic partition.
         position: The position.
         read_compacted: Whether to read the compacted view.
-        deadline: Time limit by `time.monotonic`. None means a second.
+        deadline: Time limit by `time.monotonic`. None means one second from now.
 
     Returns:
-        The entry. Without `deadline`, None means that none arrived within a second. With `deadline`, None means that
-        the topic has no such entry, which is never certain for a segment.
+        The entry, or None. Without `deadline`, None means that no entry arrived within a second. With `deadline`, None
+        means that the topic has no such entry. For a segment, this is never certain.
 
     Raises:
-        ConnectionFailed, PermissionDenied: The broker did not answer, or refused.
+        ConnectionFailed, PermissionDenied: The broker did not answer, or refused the request.
         DeadlineExceeded: At `deadline`, it was unknown whether such an entry exists.
 
     """
@@ -88,10 +88,10 @@ def first_entry(
 def first_entries(
     client: BrokerClient, positions: Sequence[PartitionPosition]
 ) -> dict[PartitionPosition, FirstEntry | None]:
-    """Return the first entry at each of many positions, by a hundred requests at a time with retries.
+    """Return the first entry at or after each position. A hundred requests are sent at a time, with retries.
 
     Raises:
-        ConnectionFailed, PermissionDenied, TopicNotFoundError: A broker did not answer, or refused.
+        ConnectionFailed, PermissionDenied, TopicNotFoundError: A broker did not answer, or refused the request.
 
     """
     entries: dict[PartitionPosition, FirstEntry | None] = {}
@@ -104,10 +104,10 @@ def first_entries(
 def first_entries_once(
     client: BrokerClient, positions: Sequence[PartitionPosition]
 ) -> dict[PartitionPosition, FirstEntry | None]:
-    """Return the first entry at each of a few positions, in one attempt; None if no entry arrives within a second.
+    """Return the first entry at or after each of a few positions, in one attempt; None if none arrives within a second.
 
     Raises:
-        ConnectionFailed, PermissionDenied, TopicNotFoundError: A request failed, even for one position.
+        ConnectionFailed, PermissionDenied, TopicNotFoundError: A request failed, even if only for one position.
 
     """
     entries: dict[PartitionPosition, FirstEntry | None] = {}
@@ -145,7 +145,7 @@ def _connected(connection: Connection | PulsarError) -> Connection:
 
 
 def _first_of(entries: EntryBatch | None) -> FirstEntry | None:
-    """Return the first of the entries, and release the others."""
+    """Return the first of the entries, and release the other entries."""
     if entries is None or entries.first is None:
         return None
     ledger, entry = entries.first

@@ -1,40 +1,42 @@
-"""Consumers that begin farther ahead in a range while an earlier part of it is read. Executor only.
+"""Consumers that begin farther ahead in a range while an earlier part of the range is read. Executor only.
 
-A broker reads at most a hundred entries for a consumer (`dispatcherMaxReadBatchSize`) and sends them. Only then it
-requests the next ones from the bookies. With small entries, these turns take longer than the transfer of the messages.
-So several consumers are faster, each one a part ahead of the one before it (docs/decisions/0027).
+For one consumer, a broker reads at most a hundred entries (`dispatcherMaxReadBatchSize`) and sends them. Only then it
+requests the next entries from the bookies. With small entries, these steps last longer than the transfer of the
+messages. So several consumers are faster, each one part ahead of the previous consumer (`docs/decisions/0027`).
 
-The range is cut into parts while it is read, because only received entries show their size (`EntrySize.part`):
+The range is cut into parts while it is read, because the size of entries is known only after some are received
+(`EntrySize.part`):
 
     reached            border                                                        end
        |------ read -----|----- ahead 1 -----|----- ahead 2 -----|-- not begun yet ----|
 
 The reader of the range (`broker.BrokerEntries`) reads its own consumer up to the border, and then takes over the next
-one. Each consumer ahead goes through these states:
+consumer. Each consumer ahead goes through these states:
 
     state         the broker may send               next state
-    SUBSCRIBING   nothing                           SENDING, when it has answered and `refill` or `take_over` sees it.
-                                                    After a refusal all are dropped, and no more begin for this range
+    SUBSCRIBING   nothing                           SENDING, when it has answered and `refill` or `take_over` is called;
+                                                    after a refusal, all are dropped, and no more begin for this range
     SENDING       one part's messages, once; they   used: at the border, `take_over` passes it to the reader, which
                   wait                              grants more permits from then on
     dropped       -                                 after a failure, when the connection's buffer is full, and when the
-                                                    reader subscribes again. Later ones are dropped with it
+                                                    reader subscribes again; later ones are dropped with it
 
-The reader does not wait for these consumers. Only `take_over` waits for the answer to a subscription. If they are
-dropped, the reader continues alone. Its border is the end of the range again, and it receives their entries once more.
-To prevent an endless repetition, none begin before the reader has reached the start of the last of them
+The reader does not wait for these consumers. Only `take_over` waits for the answer to a subscription. If the consumers
+are dropped, the reader continues alone. Its border is then the end of the range, and it receives their entries again.
+To prevent an endless repetition, no consumer begins before the reader has reached the last start of a dropped consumer
 (`_not_before`).
 
-No entry is lost, because a consumer ahead subscribes at the border, and the one before it is read up to that border. No
-row appears twice: entries from beyond the border are dropped by position when the next consumer returns them
-again (`task.audit.RangeTally.take`). These are few, because the reader grants hardly more permits than reach the
-border.
+No entry is lost, because a consumer ahead subscribes at the border, and the previous consumer is read up to this
+border. No row appears twice, because entries after the border are dropped by position when the next consumer returns
+them (`task.audit.RangeTally.take`). There are few such entries, because the reader grants hardly more permits than it
+needs to reach the border.
 
-The start of a part is a guess: the entry ids of the present ledger are extrapolated. If the ledger ends sooner, the
-broker begins with the next ledger. The consumer before it arrives there, too. So these entries are sent twice, up to a
-part at each end of a ledger. For long ledgers that is little. In a topic of short ledgers, consumers begin ahead only
-in the last ledger of the range, whose end is known. Received positions show it (`_short_ledgers`). If the
-actual beginning of the last consumer is unknown, no further one begins until its first entry has arrived.
+The start of a part is a guess, extrapolated from the entry ids of the present ledger. If the ledger ends before the
+start, the broker begins with the next ledger. The previous consumer reaches the next ledger, too. So at each end of a
+ledger, up to one part of entries is sent twice. For long ledgers, this cost is small. In a topic of short ledgers,
+consumers begin ahead only in the last ledger of the range, whose end is known. Received positions show whether ledgers
+are short (`_short_ledgers`). If the actual beginning of the last consumer is unknown, no further consumer begins until
+the first entry of the last consumer has arrived.
 """
 
 from __future__ import annotations
@@ -54,13 +56,13 @@ from pyspark_pulsar.model.position import EARLIEST, Position
 PART_BYTES: Final = 4 * 1024 * 1024
 """Maximum bytes of waiting entries per consumer ahead, estimated from the size of received entries."""
 MOST_ENTRIES: Final = 10_000
-"""Maximum entries of a part. A ledger may end inside a part, and the rest of that part is then sent twice."""
+"""Maximum number of entries in a part. If a ledger ends inside a part, the rest of that part is sent twice."""
 LEAST_PARTS: Final = 4
-"""Minimum parts of a ledger. In a topic of shorter ledgers, consumers begin ahead only in a range's last ledger."""
+"""Minimum number of parts in a ledger. A ledger with fewer parts is short."""
 LEAST_ENTRIES: Final = 500
-"""Minimum entries of a part. A smaller part, usual for large entries, would not be worth a subscription."""
+"""Minimum number of entries in a part. A smaller part is not worth a subscription. Parts of large entries are small."""
 
-# The answer may wait in the connection until the entries before it are read.
+# The answer may wait in the connection until earlier entries are read.
 _SETTLE_SECONDS: Final = 1.0
 
 _log: Final = logging.getLogger(__name__)
@@ -74,7 +76,7 @@ class EntrySize:
     nbytes: float
 
     def part(self, permits: int) -> int:
-        """Return the number of entries in a part: the entries that may wait for one consumer."""
+        """Return the number of entries in a part, which is the number of entries that may wait for one consumer."""
         by_messages = permits / max(1.0, self.messages)
         by_bytes = PART_BYTES / max(1.0, self.nbytes)
         return int(min(by_messages, by_bytes, MOST_ENTRIES))
@@ -86,7 +88,7 @@ class _PrefetchingConsumer:
 
     start: Position
     entries: int
-    """Number of entries in its part."""
+    """Number of entries in the consumer's part."""
     messages: int
     """Number of messages that the broker may send before the reader takes over."""
     subscribing: PendingSubscription
@@ -117,7 +119,7 @@ class PrefetchingConsumers:
             topic: The name of the topic partition.
             end: The end of the range.
             permits: Maximum number of messages that wait for one consumer.
-            most: Maximum number of consumers ahead; 0 means none.
+            most: Maximum number of consumers ahead.
 
         """
         self._client = client
@@ -135,9 +137,10 @@ class PrefetchingConsumers:
         return self._consumers[0].start if self._consumers else self._end
 
     def refill(self, connection: Connection, reached: Position, size: EntrySize) -> None:
-        """Grant permits to subscribed consumers, and begin further ones if needed.
+        """Grant permits to subscribed consumers, and begin further consumers if needed.
 
-        Call it after each delivery, with the next position to read. It never waits and raises no error.
+        Call this method after each delivery. `reached` is the next position to read. The method never waits and raises
+        no error.
         """
         try:
             for ahead in self._consumers:
@@ -150,20 +153,23 @@ class PrefetchingConsumers:
             self._drop_after(fault)
 
     def _next_start(self, reached: Position, entries: int) -> Position | None:
-        """Return the start of one more consumer; None if none should begin now. `entries` is the size of a part."""
+        """Return the start of one more consumer; None if no consumer should begin now.
+
+        `entries` is the size of a part.
+        """
         if len(self._consumers) >= self._most or entries < LEAST_ENTRIES or reached < self._not_before:
             return None
         last = self._last_beginning() if self._consumers else reached
         if last is None or (self._short_ledgers and last.ledger != self._end.ledger):
             return None
-        # If the ledger ends sooner, the broker begins with the next one, and the consumer before arrives there, too.
+        # If the ledger ends before this start, the broker begins with the next ledger, and some entries arrive twice.
         start = Position(last.ledger, last.entry + entries)
         return start if Position(start.ledger, start.entry + LEAST_ENTRIES) <= self._end else None
 
     def _last_beginning(self) -> Position | None:
-        """Return the actual beginning of the last consumer; None if it is unknown.
+        """Return the actual beginning of the last consumer; None if the beginning is unknown.
 
-        Only received entries show which ledger follows another.
+        Only received entries show which ledger follows another ledger.
         """
         last = self._consumers[-1]
         if last.start.ledger == self._end.ledger:
@@ -174,7 +180,7 @@ class PrefetchingConsumers:
         return first
 
     def _note_first(self, ahead: _PrefetchingConsumer, first: Position) -> None:
-        """Note the first position that a consumer received, to recognize short ledgers."""
+        """Use the first position that a consumer received to recognize short ledgers."""
         if first.ledger > ahead.start.ledger and ahead.start.entry < LEAST_PARTS * ahead.entries:
             self._short_ledgers = True
 
@@ -186,8 +192,8 @@ class PrefetchingConsumers:
     def take_over(self, reached: Position) -> tuple[EntryConsumer, int] | None:
         """Return the consumer of the next part, and the number of messages that it may receive.
 
-        It waits for the subscription; None means that this failed. Call it when `reached` is at the border and before
-        the end.
+        The method waits for the subscription. None means that the subscription failed. Call the method when `reached`
+        is at the border and before the end.
         """
         following = self._consumers.popleft()
         self._note_first(following, reached)
@@ -208,7 +214,10 @@ class PrefetchingConsumers:
             self._most = 0
 
     def drop(self) -> None:
-        """Close all consumers, so that the border is the end again. Later ones begin only after the last start."""
+        """Close all consumers, so that the border is the end of the range again.
+
+        Further consumers begin only after the reader has reached the last start of a closed consumer.
+        """
         if self._consumers:
             self._not_before = self._consumers[-1].start
         while self._consumers:

@@ -1,12 +1,13 @@
 """A check for entries that a broker has skipped although they exist. Executor only.
 
-A broker may move the cursors of all subscriptions of a topic, whatever its retention keeps. In a namespace with a
-message TTL, it moves them every five minutes to the first message that has not expired. It also moves them when a user
-expires messages or clears the backlog. Then it continues after that position, without notice to the consumer.
+A broker may move the cursors of all subscriptions of a topic, even if retention keeps the skipped messages. In a
+namespace with a message TTL, the broker moves the cursors every five minutes, to the first message that has not
+expired. It also moves the cursors when a user expires messages or clears the backlog. Then it continues after that
+position, without notice to the consumer.
 
-Other ids are missing permanently: entries that consumers do not see (markers, aborted transactions, compacted entries),
-and ledgers that no longer exist. So a cursor that is still at its first position proves that
-nothing was skipped. Otherwise a second consumer reads at the missing ids.
+Other ids are missing permanently. They belong to entries that consumers do not see (markers, aborted transactions,
+compacted entries), or to ledgers that no longer exist. If the cursor is still at its first position, no entry was
+skipped. Otherwise a second consumer reads at the missing ids.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from pyspark_pulsar.client.broker.connection.transport import EntryBatch
 from pyspark_pulsar.model.position import EARLIEST, Position
 
 _MOST_LOOKS: Final = 8
-"""Maximum number of gaps to check, because reading again is cheaper than checking more."""
+"""Maximum number of gaps to check. If there are more, reading the entries again is cheaper."""
 
 FirstAfter = Callable[[Position], Position | None]
 

@@ -1,1 +1,1 @@
-"""Reading of a split by one task: read it, fall back to another location, and check what was read. Executor only."""
+"""Reading of a split by one task, with fallbacks to other locations and a check for missing rows. Executor only."""

@@ -1,9 +1,9 @@
-"""The audit of a task: compare what it has read with its split. With `auditPath`, the result is also written to a file.
+"""The audit of a task, which compares the entries that the task has read with its split. Executor only.
 
-Executor only. Readers yield the ranges of a split in turn, and each range has a `RangeTally`. If a location promises a
-number of entries (`EntryLocation.expected_entries`), the task must have read this number. The broker sends neither
-markers nor messages of aborted transactions. So for the broker only the positions are checked: the task must have read
-up to the end.
+With `auditPath`, the result is also written to a file. The task reads the ranges of a split one after the other, and
+each range has a `RangeTally`. If a location promises a number of entries (`EntryLocation.expected_entries`), the task
+must have read this number. The broker sends neither markers nor messages of aborted transactions. So for a range of the
+broker, only the positions are checked: the task must have read up to the end.
 """
 
 from __future__ import annotations
@@ -32,36 +32,36 @@ class RangeTally:
     """The counts of entries and rows that one reader has returned for one range."""
 
     where: str
-    """The topic partition."""
+    """The name of the topic partition."""
     split_range: SplitRange
     counts_messages: bool
     first: tuple[int, int] | None = None
-    """Ledger and entry of the first and last received entry inside of the range."""
+    """Ledger id and entry id of the first received entry inside of the range. `last` is the last such entry."""
     last: tuple[int, int] | None = None
     entries: int = 0
     """Number of received entries inside of the range."""
     first_received: tuple[int, int] | None = None
-    """Ledger and entry of the first received entry, inside of the range or not."""
+    """Ledger id and entry id of the first received entry, inside or outside of the range."""
     received: int = 0
     """Number of received entries, including entries outside of the range."""
     messages: int = 0
     size: int = 0
     fallback: str | None = None
-    """Why this reader reads the range instead of another one, if it does."""
+    """The reason why this reader reads the range instead of another reader; None if the range was planned for it."""
     began: float = field(default_factory=time.monotonic)
     seconds: float = 0.0
     is_whole: bool = False
     fell_back: bool = False
-    """True if another reader continues at the present end of `split_range`."""
+    """True if another reader continues at the end of `split_range`."""
     is_lost: bool = False
-    """True if no location has the range any longer, and the query continues without it."""
+    """True if no location has the range any more, and the query continues without it."""
     row_reached: Position | None = None
-    """For a location of rows: the position after all received rows, as far as it is known."""
+    """The last known position after all received rows; always None if the location returns entries."""
 
     def take(self, entries: EntryBatch) -> bool:
-        """Count the next received entries, without repeated ones and ones outside of the range, which are dropped.
+        """Count the next received entries. Entries that are repeated or outside of the range are dropped first.
 
-        The entries at both ends may contain messages outside of the range. Returns whether any entries are left.
+        The first and last entry of the range may contain messages outside of it. Returns whether any entries are left.
         """
         self.first_received = self.first_received or entries.first
         self.received += len(entries)
@@ -77,7 +77,10 @@ class RangeTally:
         return True
 
     def take_rows(self, rows: int, size: int, reached: Position | None) -> None:
-        """Count the next received rows. `size` is their bytes in memory; the rows that follow start at `reached`."""
+        """Count the next received rows.
+
+        `size` is their size in memory, in bytes; `reached` is the position after them.
+        """
         self.messages += rows
         self.size += size
         self.row_reached = reached or self.row_reached
@@ -124,7 +127,7 @@ class RangeTally:
 
     @property
     def is_short(self) -> bool:
-        """True if a part of the range is known to be missing."""
+        """True if a part of the range is missing."""
         if self.is_whole or (self.fell_back and isinstance(self.split_range.location, RowLocation)):
             return False
         return not self.fell_back or (not self.is_whole_ledger and self.entries != self.expected)
@@ -144,7 +147,10 @@ class SplitAudit:
     def __init__(
         self, split: Split, attempt: Attempt | None = None, *, counts_messages: bool = False
     ) -> None:
-        """Create an audit. With `counts_messages`, the tallies also count messages by each entry's metadata."""
+        """Create an audit.
+
+        With `counts_messages`, the tallies also contain the number of messages by the entries' metadata.
+        """
         self._split = split
         self._attempt = attempt or Attempt()
         self._counts_messages = counts_messages
@@ -153,7 +159,7 @@ class SplitAudit:
         self._fallback: str | None = None
 
     def begin(self, split_range: SplitRange) -> RangeTally:
-        """Start the tally of a reader that reads a range, or the rest of one."""
+        """Start the tally of a reader that reads a range, or the rest of a range."""
         tally = RangeTally(
             str(self._split.partition), split_range, self._counts_messages, fallback=self._fallback
         )
@@ -162,11 +168,14 @@ class SplitAudit:
         return tally
 
     def note_fallback(self, why: str) -> None:
-        """Record why the next reader reads a range instead of its planned location, which is avoided."""
+        """Record the reason why the next reader reads a range whose planned location is avoided."""
         self._fallback = why
 
     def fall_back(self, at: Position, why: str) -> None:
-        """Record that another reader continues at `at`. Entries of the present reader after `at` do not count."""
+        """Record that another reader continues at `at`.
+
+        Entries after `at` are no longer counted for the present reader.
+        """
         tally, self._fallback = self.tallies[-1], why
         tally.stop()
         tally.fell_back = True
@@ -176,7 +185,7 @@ class SplitAudit:
         tally.split_range = replace(tally.split_range, end=min(at, tally.split_range.end))
 
     def lose(self, rest: SplitRange) -> None:
-        """Record that the rest of a range is lost. The query continues without it, and the audit shows the loss."""
+        """Record that the rest of a range is lost. The query continues without it, and the audit contains the loss."""
         tally = self.begin(rest)
         tally.stop()
         tally.lose()
@@ -184,7 +193,7 @@ class SplitAudit:
     def check(self) -> None:
         """Raise `LedgerUnavailable` unless the tallies cover the ranges of the split in order.
 
-        Each range must be read to its end, or be known to be lost.
+        Each range must have been read to its end, or be recorded as lost.
         """
         tallies = iter([tally for tally in self.tallies if tally.split_range.start < tally.split_range.end])
         for split_range in self._split.ranges:
@@ -208,7 +217,7 @@ class SplitAudit:
         )
 
     def document(self, error: str | None) -> AuditFile:
-        """Return the content of the audit file. `error` is the reason why the task failed, if it did."""
+        """Return the content of the audit file. `error` is the reason why the task failed; None if it did not fail."""
         split, attempt = self._split, self._attempt
         return AuditFile(
             run=attempt.run,
@@ -231,10 +240,10 @@ class SplitAudit:
 def audit_split(
     options: ReadOptions, split: Split, attempt: Attempt | None
 ) -> Generator[SplitAudit, None, None]:
-    """Audit a split while it is read, and check the audit at the end.
+    """Audit a split while the block reads it, and check the audit at the end.
 
-    Writes the audit to `auditPath` if that is set, even if the task fails. Writes nothing for a task that Spark stops
-    because it has enough rows.
+    If `auditPath` is set, the audit is written to this folder, even if the task fails. If Spark stops a task because it
+    has enough rows, no audit is written.
 
     Raises:
         LedgerUnavailable: A part of the split is missing.

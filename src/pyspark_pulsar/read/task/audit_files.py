@@ -1,8 +1,8 @@
-"""The audit files that tasks write with option `auditPath`: one small JSON document for each task attempt.
+"""The audit files that tasks write if option `auditPath` is set: one small JSON document for each task attempt.
 
     <auditPath>/<run>/<task>-<random>.json
 
-Readers never see an incomplete file. If the file system can rename, a file is first written with a name that begins
+No program can read an incomplete file. If the file system can rename, a file is first written with a name that begins
 with a dot. Object stores show a file only when it is complete.
 """
 
@@ -33,23 +33,26 @@ class AuditPart:
     reader: str
     ledger: int
     last_ledger: int
-    """The same as `ledger`, except if the broker has sent entries of several ledgers."""
+    """The id of the last ledger. It differs from `ledger` only if the broker has sent entries of several ledgers."""
     start: str
-    """Positions, in the form of `startingOffsets`; `end` is exclusive."""
+    """The start of the range, as a position in the form of `startingOffsets`. `end` is the end (exclusive)."""
     end: str
     first: str | None
-    """The first and last received entry, as `ledger:entry`."""
+    """The first received entry, as `ledger:entry`. `last` is the last one."""
     last: str | None
     expected: int | None
-    """Expected number of entries. The broker's is None, because the broker does not send all stored entries."""
+    """Expected number of entries.
+
+    It is None if the reader is the broker, because the broker does not send all stored entries.
+    """
     entries: int
     messages: int
-    """Messages in these entries, including messages outside of the range and messages that a filter drops."""
+    """Number of messages in these entries, including messages outside of the range and messages that a filter drops."""
     size: int
     """Size of these entries in bytes."""
     short: bool
     fallback: str | None
-    """Why this reader has read the range instead of another one, if it did."""
+    """The reason why this reader has read the range instead of another reader; None if the range was planned for it."""
     seconds: float
     """Seconds from the reader's first request to its last entry, including decoding and waiting for Spark."""
 
@@ -62,22 +65,24 @@ class AuditFile:
     topic: str
     partition: int
     start: str
-    """Start of the split. Together with topic, partition and `end` it identifies the split within a run."""
+    """Start of the split. The topic, the partition, `start` and `end` together identify the split within a run."""
     end: str
     attempt: int
     task: int
     state: str
-    """`finished` or `failed`."""
+    """The state of the task attempt: `finished` or `failed`."""
     error: str | None
     finished_ms: int
     seconds: float
     parts: tuple[AuditPart, ...]
     slots: tuple[int, int] | None = None
-    """Hash slots of a split by key, the second exclusive. Each such split of a range reads all entries of the range."""
+    """Hash slots of a split by key; the second number is exclusive.
+
+    Several such splits share a range, and each of them reads all entries of the range."""
 
 
 def write_audit(path: str, document: AuditFile) -> None:
-    """Write an audit to the folder. Raises `OptionError` if the folder cannot be written."""
+    """Write an audit to the folder `path`. Raises `OptionError` if the folder cannot be written."""
     text = json.dumps({"version": _VERSION, **asdict(document)}, ensure_ascii=False)
 
     def write() -> None:
@@ -95,7 +100,7 @@ def write_audit(path: str, document: AuditFile) -> None:
 
 
 def audit_files(path: str) -> list[AuditFile]:
-    """Return all audits in the folder, in the order of their end. Raises `OptionError`."""
+    """Return all audits in the folder `path`, sorted by the time when they finished. Raises `OptionError`."""
 
     def read() -> list[AuditFile]:
         store, folder = _open(path)
@@ -118,7 +123,7 @@ def _wrap_faults(path: str, purpose: str, action: Callable[[], T]) -> T:
 
 
 def _open(path: str) -> tuple[fs.FileSystem, str]:
-    # Spark's name for the scheme is s3a, and Arrow's name is s3.
+    # Spark names the scheme `s3a`, but Arrow names it `s3`.
     url = "s3://" + path.removeprefix("s3a://") if path.startswith("s3a://") else path
     if "://" not in url:
         return fs.LocalFileSystem(), url.rstrip("/") or "/"

@@ -1,9 +1,9 @@
-"""Fallback: read the rest of a range from another location after its planned location has failed. Executor only.
+"""Fallback: reading the rest of a range from another location after its planned location has failed. Executor only.
 
 A range may be planned for another location than the broker: bookies, tiered storage, or the topic's table. Such a read
 can fail for reasons that have nothing to do with the query. For example, a bookie stops, an object is missing, or a
-ledger is offloaded or deleted after planning. With `readFrom=auto` another location returns the rest of the range. The
-broker is last, because it always knows where everything is stored.
+ledger is offloaded or deleted after planning. With `readFrom=auto`, another location returns the rest of the range. The
+broker is the last of these locations, because it always knows where each entry is stored.
 
     state     reads the rest from                   fails with                   continues in           logged
     AVOIDED   nothing                               -                            as PLANNED             -
@@ -22,32 +22,33 @@ broker is last, because it always knows where everything is stored.
                                                     the ledger was removed       raised, or LOST        error or
                                                                                                         warning
 
-A range starts in AVOIDED if this worker recently had long attempts at its location without any result (`place_health`).
-Otherwise it starts in PLANNED. The same applies to its replica. A task logs one warning for each location and kind of
-fault.
+A range starts in AVOIDED if this worker recently made long attempts at its location without any result
+(`place_health`). Otherwise it starts in PLANNED. A replica is avoided under the same condition. A task logs one warning
+for each location and kind of fault.
 
 The rules are the same for both kinds of locations (`read.location`). A location of rows has no replica. The broker can
 continue for it only with `readFrom=auto`, and only if the ledgers still exist. Otherwise no other location has the
-rows, so such a range is never AVOIDED, and the fault is raised.
+rows. Then the range is never AVOIDED, and its fault is raised.
 
-A range of the broker starts in BROKER. A read that ends without a fault in PLANNED or REPLICA is complete and needs no
-proof: such a location raises an error for each missing entry (`closed_ledger.contiguous`, the audit). "Raised, or LOST"
-means `DataLossError`. With `failOnDataLoss=false` it means a warning, and the query continues without the lost
-messages.
+A range that is planned for the broker starts in BROKER. A read that ends without a fault in PLANNED or REPLICA is
+complete and needs no proof. The reason is that such a location raises an error for each missing entry
+(`closed_ledger.contiguous`, the audit). "Raised, or LOST" means that `DataLossError` is raised. With
+`failOnDataLoss=false`, a warning is logged instead, and the query continues without the lost messages.
 
-No entry is returned twice or left out between two states: each state begins after the last entry that the state before
-yielded (`RangeTally.reached`). Only `RangeTally.take` drops entries: repeated ones, and ones outside of the range. The
-decoder drops messages of the batched entries in which the split begins and ends. Rows after the last known position are
-dropped by their number, because the same rows follow in the same order.
+No entry is returned twice or left out between two states, because each state begins after the last entry that the
+previous state yielded (`RangeTally.reached`). Only `RangeTally.take` drops entries: repeated entries, and entries
+outside of the range. The decoder drops messages of the batched entries in which the split begins and ends. If a
+location of rows fails, the rows that it yielded after its last known position are counted. The broker's rows begin at
+this position, in the same order, so the same number of rows is dropped.
 
-"Unknown transactions": storage also contains messages of aborted transactions. If no location reports which
-transactions are aborted, the decoder stops in the middle of its input. So BROKER begins with the entry in which the
+"Unknown transactions" means that no location reports which transactions are aborted. Storage also contains messages of
+aborted transactions, so the decoder then stops in the middle of its input. So BROKER begins with the entry in which the
 decoder stopped.
 
 PROOF and GIVEN UP find out whether missing entries are lost (`task.loss_check`).
 
-The audit (`task.audit`) does not know these rules. It keeps a tally of each range, and checks that all ranges together
-are the split.
+The audit (`task.audit`) does not depend on these rules. It keeps a tally of each range, and checks that all ranges
+together cover the split.
 """
 
 from __future__ import annotations
@@ -85,7 +86,7 @@ from pyspark_pulsar.read.task.audit import RangeTally, SplitAudit
 from pyspark_pulsar.read.task.loss_check import LossCheck, span
 from pyspark_pulsar.read.task.place_health import LOCATION_HEALTH, LocationKey
 
-# An OptionError or PrerequisiteMissing concerns this executor, which may lack files or packages of the driver.
+# An `OptionError` or `PrerequisiteMissing` is about this executor, which may lack files or packages of the driver.
 _FAULTS_OF_PLACE: Final = (
     LedgerUnavailable,
     ConnectionFailed,
@@ -101,25 +102,25 @@ Part = TypeVar("Part")
 
 
 class _LocationAvoided(ConnectionFailed):
-    """The location failed recently, so this worker avoids it for a while."""
+    """A recent failure of a location. After it, this worker avoids the location for a while."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Failure:
-    """A location that failed before it returned all of a range."""
+    """The failure of a location before it returned the complete range."""
 
     rest: SplitRange
-    """The rest of the range. Its location is the one that failed."""
+    """The rest of the range, with the location that failed."""
     fault: PulsarError
 
 
 class RangeReader:
-    """A reader of one split's ranges, in turn. Used by one task."""
+    """A reader of the ranges of one split, one after the other. Used by one task."""
 
     def __init__(
         self, access: PartitionAccess, audit: SplitAudit, logged: set[tuple[str, str]] | None = None
     ) -> None:
-        """Create a reader. `logged` contains the warnings of the task so far, if it reads several splits."""
+        """Create a reader. `logged` contains the warnings that the task has logged for its earlier splits."""
         self._access = access
         self._logged = set() if logged is None else logged
         self._options = access.options
@@ -130,7 +131,7 @@ class RangeReader:
     def batches(
         self, planned: SplitRange, decode: Callable[[EntryBatch], Iterator[pa.RecordBatch]]
     ) -> Generator[pa.RecordBatch, None, None]:
-        """Yield the record batches of the range. Raises the errors of `entries` and `decode`."""
+        """Yield the record batches of the range. The errors of `entries` and `decode` are raised."""
         source = self.entries(planned)
         while True:
             try:
@@ -144,7 +145,7 @@ class RangeReader:
                     "Reading entries from the broker up to %s, because the outcome of a transaction is unknown: %s",
                     planned.end, unknown,
                 )  # fmt: skip
-                # A range may begin inside a batched entry.
+                # A range may begin inside a batched entry, so the broker must not begin before the start of the range.
                 rest = replace(planned, start=max(planned.start, Position(unknown.ledger, unknown.entry)))
                 self._audit.fall_back(rest.start, _reason(unknown))
                 source = self.broker_entries(rest)
@@ -162,10 +163,11 @@ class RangeReader:
         Args:
             planned: The range.
             request: The columns and rows that the query needs.
-            make_decoder: Makes the decoder of the entries between two positions, if the broker has to continue.
+            make_decoder: Returns a decoder of the entries between two positions. It is called if the broker must
+                continue.
 
         Raises:
-            PulsarError: The errors of `RowLocation.rows` and `entries`.
+            PulsarError: For the same reasons as `RowLocation.rows` and `entries`.
 
         """
         location = planned.location
@@ -195,14 +197,14 @@ class RangeReader:
                 yield rows.slice(given)
 
     def entries(self, planned: SplitRange) -> Generator[EntryBatch, None, None]:
-        """Yield whole entries in order, each once, none outside of the range. Close the generator to stop early.
+        """Yield the entries of the range, in order. Each entry is yielded once. Close the generator to stop early.
 
-        The entries at both ends may contain messages outside of the range. Ranges of one split meet between entries.
+        The first and last entry may contain messages outside of the range. Ranges of one split meet between entries.
 
         Raises:
             DeadlineExceeded: The broker did not answer in time.
             DataLossError: A part of the range was removed.
-            PulsarError: The errors of `EntryLocation.open` that the table does not handle, and of `AdminClient`.
+            PulsarError: An error of `EntryLocation.open` after which no other location continues, or of `AdminClient`.
 
         """
         if planned.location.is_broker:
@@ -215,11 +217,13 @@ class RangeReader:
     def broker_entries(
         self, rest: SplitRange, fault: PulsarError | None = None
     ) -> Generator[EntryBatch, None, None]:
-        """Yield the broker's entries of a range or its rest, like `entries`, but without any further fallback.
+        """Yield the broker's entries of a range or of its rest, in the form of `entries`.
+
+        After the broker has failed, no other location continues.
 
         Args:
-            rest: The range. Its location is the one that was planned.
-            fault: Why the planned location is not read, if it failed.
+            rest: The range, with the location that was planned for it.
+            fault: The fault of the planned location; None if it did not fail.
 
         """
         tally = self._audit.begin(replace(rest, location=FromBroker()))
@@ -248,9 +252,9 @@ class RangeReader:
     def _read_planned(
         self, planned: SplitRange, take: Callable[[RangeTally], Generator[Part, None, None]]
     ) -> Generator[Part, None, _Failure | None]:
-        """Read the range from its location with `take`.
+        """Read the range from its location with the function `take`.
 
-        Returns the rest for another location, or None if the range is complete.
+        Returns the failure, with the rest for another location; None if the range is complete.
         """
         avoided = self._avoidance(planned)
         if avoided is not None and self._may_read_elsewhere(planned):
@@ -272,7 +276,7 @@ class RangeReader:
         return None
 
     def _read_elsewhere(self, failure: _Failure) -> Generator[EntryBatch, None, None]:
-        """Yield the entries that the failed location did not return, from the locations that continue for it."""
+        """Yield the entries that the failed location did not return, read from the locations that continue after it."""
         rest, fault = failure.rest, failure.fault
         if self._options.read_from != AUTO:
             self._loss.give_up(rest, fault)
@@ -286,24 +290,24 @@ class RangeReader:
             )
             if failure_of_replica is None:
                 return
-            # The fault of the planned location remains the reason: its copy may be damaged.
+            # The fault of the planned location remains the reason, because the copy in that location may be damaged.
             rest = replace(rest, start=failure_of_replica.rest.start)
             failed, last_fault = replica.title, failure_of_replica.fault
         self._log_change(rest, FromBroker.title, failed, last_fault)
         yield from self.broker_entries(rest, fault)
 
     def _may_read_elsewhere(self, rest: SplitRange) -> bool:
-        """Return whether `_read_elsewhere` should continue after a fault.
+        """Return whether `_read_elsewhere` is called after a fault.
 
-        That is always so for a location of entries: another location continues, or the fault may be a loss. For a
-        location of rows, only the topic's ledgers can return the rest, and only with `readFrom=auto`.
+        For a location of entries, the result is always true, because another location continues or the fault may be a
+        loss. For a location of rows, only the topic's ledgers can return the rest, and only with `readFrom=auto`.
         """
         if isinstance(rest.location, EntryLocation):
             return True
         return self._options.read_from == AUTO and self._loss.is_still_in_ledgers(rest)
 
     def _avoidance(self, planned: SplitRange) -> _LocationAvoided | None:
-        """Return why the location of the range is avoided, or None if it is not."""
+        """Return the reason why the location of the range is avoided; None if the location is not avoided."""
         if self._options.read_from != AUTO:
             return None
         seconds = LOCATION_HEALTH.avoided_seconds(self._place(planned))
@@ -329,7 +333,7 @@ class RangeReader:
 
     def _log_change(self, rest: SplitRange, source: str, failed: str, fault: PulsarError) -> None:
         is_known = (failed, type(fault).__name__) in self._logged
-        # A location is avoided because of a fault that was logged before.
+        # A location is avoided because of an earlier fault, which may already be logged.
         is_known |= isinstance(fault, _LocationAvoided) and any(place == failed for place, _ in self._logged)
         level = logging.DEBUG if is_known else logging.WARNING
         self._logged.add((failed, type(fault).__name__))

@@ -1,15 +1,16 @@
-"""Check of a read that ended without all entries of its range: has it lost messages? Executor only.
+"""Check whether messages were lost, after a read that ended without all entries of its range. Executor only.
 
 The broker skips a removed ledger in the same way as entries that consumers do not see (markers, messages of aborted
-transactions). So two questions matter:
+transactions). So the check answers two questions:
 
-  * Does the ledger still exist? This matters only if missing entries may be lost (`Location.missing`). The admin REST
-    API lists the topic's ledgers. Without the API, or for a compacted view, there is no answer. Retention removes from
-    the front. So a range that was planned to be read from the broker has lost nothing while its first ledger exists.
-  * Does the damaged copy contain the entries that the broker skipped? This matters only after a `DamagedCopy`. A
-    broker that reads the same copy skips an entry with damaged metadata without an error. So the gaps between the
-    broker's entries are read from the copy, where every byte is checked. An entry that is undamaged there was skipped
-    for a valid reason.
+  * Does the ledger still exist? This question matters only if missing entries may be lost (`Location.missing`). The
+    admin REST API lists the topic's ledgers. Without the API, or for a compacted view, there is no answer. Retention
+    removes the oldest ledgers first. So a range that was planned for the broker has lost nothing while its first ledger
+    exists.
+  * Does the damaged copy contain the entries that the broker skipped? This question matters only after a `DamagedCopy`.
+    A broker that reads the same copy skips an entry with damaged metadata without an error. So the gaps between the
+    broker's entries are read from the copy, where every byte is checked. If an entry is undamaged in the copy, the
+    broker skipped it for a valid reason.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ _log: Final = logging.getLogger(__name__)
 
 
 class LossCheck:
-    """A check for one split, which reports losses to the split's audit."""
+    """A check of one split, which reports losses to the split's audit."""
 
     def __init__(self, access: PartitionAccess, audit: SplitAudit) -> None:
         self._access = access
@@ -44,11 +45,14 @@ class LossCheck:
 
     @property
     def _can_list_ledgers(self) -> bool:
-        """True if the admin REST API can list the ledgers; it cannot for segments of scalable topics."""
+        """True if the admin REST API can list the ledgers.
+
+        It cannot list the ledgers of segments of scalable topics.
+        """
         return self._options.admin_url is not None and not self._partition.is_segment
 
     def is_still_in_ledgers(self, rest: SplitRange) -> bool:
-        """Return whether the ledgers of a table's rows all still exist; false if that is unknown."""
+        """Return whether the ledgers of a table's rows all still exist; false if this is unknown."""
         missing = rest.location.missing(rest.start, rest.end, RangeProgress(rest.start, None, 0))
         if missing is None or not self._can_list_ledgers:
             return False
@@ -56,13 +60,13 @@ class LossCheck:
             present = self._present_ledgers()
         except (PermissionDenied, ConnectionFailed, ProtocolError):
             return False
-        # Retention removes ledgers from the front.
+        # Retention removes the oldest ledgers first.
         return bool(present) and min(present) <= missing.ledger
 
     def is_lost(self, rest: SplitRange, tally: RangeTally) -> bool:
         """Return whether a part of `rest` is lost after the broker's last entry.
 
-        Raises `DataLossError` if a loss is an error, and the errors of `AdminClient`.
+        If a loss is an error, `DataLossError` is raised. The errors of `AdminClient` are raised, too.
         """
         missing = rest.location.missing(rest.start, rest.end, tally.progress)
         if missing is None or not self._can_list_ledgers or self._options.read_compacted:
@@ -72,7 +76,7 @@ class LossCheck:
                 return False
         except PermissionDenied:
             if rest.location.is_broker:
-                # Without this permission, the plan was made without ledgers, too.
+                # Without this permission, the planner could not list the ledgers, either.
                 return False
             raise
         except ConnectionFailed as fault:
@@ -87,10 +91,10 @@ class LossCheck:
         return True
 
     def give_up(self, rest: SplitRange, fault: PulsarError) -> None:
-        """Handle a fault of the location that `readFrom` names, for which no other location may continue.
+        """Handle a fault of the location that `readFrom` names, if no other location may continue.
 
         Raises:
-            DataLossError: The ledger was removed, and a loss is an error. Otherwise the loss is logged.
+            DataLossError: The ledger was removed. With `failOnDataLoss=false`, the loss is logged instead.
             PulsarError: The `fault`, if the ledger exists or the admin REST API does not answer.
 
         """
@@ -109,7 +113,7 @@ class LossCheck:
     def check_copy(self, rest: SplitRange, spans: Iterable[tuple[int, int, bool]]) -> None:
         """Raise `DamagedCopy` for an entry that neither the broker nor the copy returns.
 
-        Raises the other errors of reading the copy, too.
+        Other errors of reading the copy are raised, too.
         """
         copy = rest.location
         if not isinstance(copy, EntryLocation):
@@ -153,9 +157,9 @@ class LossCheck:
 def skipped_entries(
     entries: tuple[int, int], spans: Iterable[tuple[int, int, bool]]
 ) -> Iterator[tuple[int, int]]:
-    """Yield the first and last entry of each gap that the spans leave in `entries`.
+    """Yield the first and last entry of each gap that the spans leave in `entries`, a first and a last entry.
 
-    A span is its first entry, its last entry, and whether all entries between them arrived.
+    A span consists of its first entry, its last entry, and whether all entries between them arrived.
     """
     expected, end = entries
     for first, last, is_whole in spans:
@@ -167,7 +171,7 @@ def skipped_entries(
 
 
 def span(entries: EntryBatch) -> list[tuple[int, int, bool]]:
-    """Return the span of entries from one ledger, for `skipped_entries`; an empty list if there are no entries."""
+    """Return the span of `entries`, which are from one ledger, for `skipped_entries`; an empty list without entries."""
     first, last = entries.first, entries.last
     if first is None or last is None:
         return []

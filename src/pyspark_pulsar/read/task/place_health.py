@@ -1,11 +1,11 @@
-"""Locations that this worker cannot reach, remembered across splits and tasks. Executor only.
+"""The locations that this worker cannot reach, remembered across splits and tasks. Executor only.
 
-A firewall that drops packets costs a whole timeout for each attempt to read a range. So the worker avoids a location
-after a long attempt that returned no entry. It does so for 30 s, then twice as long after each such attempt, up to 10
-minutes (`client.quarantine`). During that time tasks read from the next location. An attempt that fails immediately
-costs nothing, and does not predict the next one.
+If a firewall drops packets, each attempt to read a range lasts for a whole timeout. So the worker avoids a location
+after a long attempt that returned no entry. The first time, the worker avoids the location for 30 s. After each further
+such attempt, this time is doubled, up to 10 minutes (`client.quarantine`). During that time, tasks read from the next
+location. An attempt that fails immediately costs nothing, and does not predict the next attempt's result.
 
-This knowledge is only advice. It is used only if another location can be read instead (`readFrom=auto`).
+A location is avoided only if another location can be read instead (`readFrom=auto`).
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ LocationKey = tuple[Hashable, str]
 
 
 class LocationHealth:
-    """The locations to avoid, and for how long. Safe to use from several threads."""
+    """The locations to avoid, and the remaining time for each. Safe to use from several threads."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        """`clock` returns seconds and never goes back."""
+        """Create an empty record. `clock` returns monotonic seconds."""
         self._quarantines: Quarantines[LocationKey] = Quarantines(clock)
 
     def avoided_seconds(self, place: LocationKey) -> float:
-        """Return for how many seconds the location is still avoided; 0 if tasks may read from it."""
+        """Return the number of seconds for which the location is still avoided; 0 if tasks may read from it."""
         return self._quarantines.seconds_left(place)
 
     def gave_nothing(self, place: LocationKey, seconds: float) -> None:

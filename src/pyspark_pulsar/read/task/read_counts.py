@@ -1,4 +1,4 @@
-"""Counts of a task's entries and bytes from each location, named as in a query's progress. Executor only."""
+"""Counts of the entries and bytes that a task read from each location, for a query's progress. Executor only."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from pyspark_pulsar.read.task.audit import RangeTally
 class ReadCounts:
     """The counts of one task, summed over its splits.
 
-    `readEntries.PLACE` and `readBytes.PLACE` count entries and bytes from a location. `fallbacks.PLACE` counts the
-    ranges that the location returned after another one had failed.
+    `readEntries.PLACE` and `readBytes.PLACE` are the numbers of entries and bytes from a location. `fallbacks.PLACE` is
+    the number of ranges that the location returned after another location had failed.
     """
 
     def __init__(self) -> None:

@@ -1,13 +1,13 @@
 """Schema documents that this worker process has fetched from the registry. Executor only.
 
-A version is a number that counts the schemas of one topic. A topic that is deleted and created again counts from 0
-again, perhaps with the same latest schema. No answer that every role may request shows the difference between two such
-topics. But their ledgers do: a cluster never uses the id of a ledger twice, so a ledger belongs to one incarnation of a
-topic. All entries of a split are in the ledger of the split's end or earlier, and the end is after an existing entry.
-So that ledger is part of the cache key (`Incarnation`). After a rollover each version is fetched once more.
+A version is a number that counts the schemas of one topic. If a topic is deleted and created again, its versions begin
+at 0 again, perhaps with the same latest schema. No answer that every role may request distinguishes two such topics.
+But their ledgers do: a cluster never uses the id of a ledger twice, so a ledger belongs to one incarnation of a topic.
+All entries of a split are in the ledger of the split's end or in an earlier ledger. The end is after an existing entry.
+So that ledger is part of the cache key (`Incarnation`). After a rollover, each version is fetched once more.
 
-The role is also part of the key, because a role may not see documents that another role has fetched. So are the schemas
-with which the query was planned, because `NO_VERSION` means the latest one.
+The role is also part of the key, because a role may not see documents that another role has fetched. The schemas with
+which the query was planned are part of the key, too, because `NO_VERSION` means the latest of them.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ class Incarnation:
     """A topic between its creation and its deletion, as one role sees it."""
 
     identity: Hashable = field(repr=False)
-    """The role and cluster: `ConnectionOptions.identity`."""
+    """The identity of the role and the cluster (`ConnectionOptions.identity`)."""
     topic: TopicName
-    """Without the suffix of a partition, because all partitions of a topic share its schemas."""
+    """The topic, without the suffix of a partition, because all partitions of a topic share its schemas."""
     ledger: int
     """The ledger in which the split ends."""
     planned: Hashable
@@ -44,7 +44,8 @@ class Incarnation:
 class SchemaVersions:
     """A cache of schema versions, which requests each existing version once. Safe to use from several threads.
 
-    The cache keeps the last used versions, at most 10,000 of them and 32 MiB. So a stream of thousands of topics does
+    The cache contains the versions that were used last: at most 10,000 versions and 32 MiB. So a stream of thousands of
+    topics does
     not request each version again in each micro-batch.
     """
 
@@ -56,7 +57,7 @@ class SchemaVersions:
         self._bytes = 0
 
     def fetch(self, incarnation: Incarnation, version: bytes, request: FetchSchema) -> SchemaInfo | None:
-        """Return the registry's schema under `version`, or None if it does not exist. None is not remembered.
+        """Return the registry's schema under `version`, or None if it does not exist. Only existing schemas are cached.
 
         `request` is called while the lock is held, so that two threads request a version only once. Errors of
         `request` are raised.

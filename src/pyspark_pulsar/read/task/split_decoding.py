@@ -22,12 +22,12 @@ from pyspark_pulsar.schema.read_schema import ReadSchema
 
 
 class SplitDecoding:
-    """A maker of the decoders for one split. Used by one task."""
+    """A factory for the decoders of one split. Used by one task."""
 
     def __init__(
         self, schema: ReadSchema, split: Split, access: PartitionAccess, transactions: TopicTransactions
     ) -> None:
-        """Use the access and the transactions of the split's topic partition, which the caller closes."""
+        """Store the arguments. The caller closes the access and the transactions of the split's topic partition."""
         self._options = options = access.options
         self._client = access.client
         self._schema = schema
@@ -66,7 +66,7 @@ class SplitDecoding:
 
 
 def _split_intake(options: ReadOptions, split: Split, transactions: TopicTransactions) -> Intake:
-    """Return the decoder's sources: key files of this executor, and the broker for earlier chunks and transactions."""
+    """Return the decoder's sources: this executor's key files, and brokers for earlier chunks and transactions."""
     keys = DataKeys(options.crypto_default_private_key, dict(options.crypto_private_keys))
     return Intake(
         unwrap=keys.unwrap,

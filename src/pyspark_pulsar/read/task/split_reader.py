@@ -28,8 +28,8 @@ def read_splits(
 ) -> Generator[pa.RecordBatch, None, None]:
     """Yield the record batches of each split in turn, over the same connections. Close the generator to stop early.
 
-    Consumers for the next splits start early, so the task does not wait for brokers between splits. After the last
-    split the counts of each location are sent to the jar. Raises the errors of `read_split`.
+    Consumers for the next splits start early, so that the task does not wait for brokers between splits. After the last
+    split, the counts of each location are sent to the jar. The errors of `read_split` are raised.
     """
     show_warnings()
     logged: set[tuple[str, str]] = set()
@@ -51,8 +51,8 @@ def read_split(
 ) -> Iterator[pa.RecordBatch]:
     """Yield record batches of `schema.output_schema` with exactly the messages of the split, in order.
 
-    A task that Spark runs again reads the same rows. `chunked` is filled after all entries were read. Raises the errors
-    of the client, the decoder and `audit_split`.
+    A task that Spark runs again reads the same rows. `chunked` is filled after all entries have been read. The errors
+    of the client, the decoder and `audit_split` are raised.
     """
     show_warnings()
     with pooled_client(options) as client:
@@ -76,7 +76,7 @@ def _record_batches(
         decoding = SplitDecoding(schema, split, access, transactions)
         reader = RangeReader(access, audit, logged)
         decoder: EntryDecoder | None = None
-        # The rows of a topic partition's table are before all its entries, so no row waits in the decoder.
+        # The rows of a topic partition's table are before all its entries, so no row must wait in the decoder.
         for split_range in split.ranges:
             if isinstance(split_range.location, RowLocation):
                 yield from reader.rows(split_range, decoding.request, decoding.make_decoder)

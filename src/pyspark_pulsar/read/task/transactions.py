@@ -1,4 +1,4 @@
-"""Outcomes of a topic partition's transactions, for entries that are read from storage. Executor only."""
+"""The outcomes of a topic partition's transactions, for entries that are read from storage. Executor only."""
 
 from __future__ import annotations
 
@@ -15,12 +15,15 @@ from pyspark_pulsar.model.transaction_id import TransactionId
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.read.log_end import LogEnds
 
-# The broker can return the rest of a range instead, so the task fails fast.
+# The broker can return the rest of a range instead, so a short timeout is sufficient.
 _TIMEOUT_MS: Final = 5_000
 
 
 class TopicTransactions:
-    """A source of transaction outcomes, which connects at the first request. Close it. Used by one thread."""
+    """A source of transaction outcomes, which connects at the first request.
+
+    The owner closes it. Used by one thread.
+    """
 
     def __init__(self, options: ReadOptions, partition: TopicPartition) -> None:
         self._options = options
@@ -29,7 +32,7 @@ class TopicTransactions:
         self._outcomes: TransactionOutcomes | None = None
 
     def aborted(self, transactions: Sequence[TransactionId]) -> Mapping[TransactionId, bool]:
-        """Return for each transaction whether it was aborted. Raises the errors of `TransactionOutcomes`."""
+        """Return, for each transaction, whether it was aborted. Raises the errors of `TransactionOutcomes`."""
         if self._outcomes is None:
             if self._options.admin_url is None:
                 raise LedgerUnavailable(
@@ -44,6 +47,9 @@ class TopicTransactions:
             self._admin.close()
 
     def _load(self) -> None:
-        """Make the broker load the topic; return after the topic's transactions are known again."""
+        """Make the broker load the topic.
+
+        Return after the broker has loaded the outcomes of the topic's transactions.
+        """
         with BrokerClient(self._options) as client, closing(LogEnds(client)) as log_ends:
             log_ends.check_permissions([self._partition])

@@ -1,4 +1,4 @@
-"""The command `pyspark-pulsar`. Heavy imports are inside the commands, so that `--help` is fast."""
+"""The command `pyspark-pulsar`. Each command imports large modules only when it runs, so `--help` is fast."""
 
 import sys
 
@@ -40,7 +40,7 @@ cli.add_command(size)
 
 
 def main() -> None:
-    """Run the command: exit code 0, 1 after an error of this package, 2 for a wrong call."""
+    """Run the command. The exit code is 0, 1 after an error of this package, or 2 for wrong arguments."""
     try:
         cli()
     except PulsarError as error:

@@ -1,4 +1,4 @@
-"""The options of `spark.read` as options of a command, for commands about a planned read."""
+"""Options of `spark.read` as flags of the commands that show a planned read."""
 
 from __future__ import annotations
 
@@ -28,11 +28,12 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 def read_arguments(*, required: bool = True, flags: Sequence[str] = _FLAGS) -> Callable[[Command], Command]:
     """Return a decorator that adds the argument TOPIC, flags for options, and `--option` to a command.
 
-    The command receives them as `topics`, `settings` and keywords, for `parse_arguments`.
+    The command receives the values as `topics`, as `settings` and as one keyword for each flag. `parse_arguments`
+    parses these values.
 
     Args:
         required: Require at least one topic.
-        flags: The options with their own flag; by default, all that select the messages to read.
+        flags: The names of the fields of `ReadOptions` that get a flag.
 
     """
 
@@ -63,7 +64,7 @@ def parse_arguments(
 
     Raises:
         OptionError: An option has a wrong value.
-        click.UsageError: An option is missing, or is set twice.
+        click.UsageError: The service URL is missing, or an option is set twice.
 
     """
     table = option_fields(ReadOptions)

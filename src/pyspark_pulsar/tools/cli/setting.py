@@ -1,10 +1,10 @@
-"""Parsing `KEY=VALUE`, the form of repeatable options."""
+"""A parser for `KEY=VALUE`, the form of repeatable options."""
 
 import click
 
 
 def key_and_value(setting: str, hint: str) -> tuple[str, str]:
-    """Return key and value. Raises `click.BadParameter` with `hint` as the name of the option."""
+    """Return the key and the value. Raises `click.BadParameter` with the name of the option, taken from `hint`."""
     key, equals, value = setting.partition("=")
     if not equals or not key.strip():
         msg = f"expected KEY=VALUE, got {setting!r}."

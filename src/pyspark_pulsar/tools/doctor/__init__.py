@@ -1,1 +1,1 @@
-"""`pyspark-pulsar doctor`: checks of all that a query needs, from this machine and from executors."""
+"""The checks of `pyspark-pulsar doctor`, which run on this machine and on executors."""

@@ -1,6 +1,6 @@
 """Checks of brokers, topics, permissions and the admin REST API, from this machine.
 
-They send the requests that a query sends.
+The checks send the same requests as a query.
 """
 
 from __future__ import annotations
@@ -61,7 +61,9 @@ def _connect(options: ReadOptions) -> str:
 def topics(
     client: BrokerClient, names: Sequence[TopicName], known: dict[TopicName, TopicPartition], *, writes: bool
 ) -> Iterator[Finding]:
-    """Check that topics exist and may be read, and with `writes` written. No topic is created.
+    """Check that topics exist, and that the role may read the topics. Checks create no topic.
+
+    With `writes`, also check that the role may write the topics.
 
     `known` receives the first partition of each topic that exists.
     """
@@ -107,7 +109,7 @@ def _produce(client: BrokerClient, partition: TopicPartition) -> str:
 def administration(admin: AdminClient | None, partitions: Sequence[TopicPartition]) -> Iterator[Finding]:
     """Check the admin REST API, its version and clock, and the permissions of the role.
 
-    Queries run without the information that is refused.
+    If the API refuses some information, queries run without this information.
     """
     if admin is None:
         yield Finding("admin REST API", WARNING, _NO_ADMIN, "set --admin-url (option admin.url)")
@@ -140,7 +142,10 @@ def _ledgers(admin: AdminClient, partition: TopicPartition) -> str:
 
 
 def server(version: BrokerVersion) -> Finding:
-    """Compare the version with the versions that this package is tested with."""
+    """Return a finding about the brokers' version.
+
+    A version before 3.0 causes a warning, because this package is not tested with such versions.
+    """
     numbers = tuple(int(number) for number in re.findall(r"\d+", version.text)[:2])
     if numbers < _LEAST_VERSION:
         return Finding(
@@ -156,7 +161,7 @@ def clock(theirs: datetime | None, before: float, after: float) -> Finding:
     """Check the clock of the broker.
 
     Args:
-        theirs: The time in the answer, cut to seconds.
+        theirs: The broker's time in the answer, without fractions of a second; None if the answer contains no time.
         before: Unix seconds by this machine's clock when the request was sent.
         after: Unix seconds by this machine's clock when the answer arrived.
 
@@ -171,15 +176,15 @@ def clock(theirs: datetime | None, before: float, after: float) -> Finding:
 def skew(
     subject: str, read_time: float, before: float, after: float, whose: str, *, exact_to: float = 0.0
 ) -> Finding:
-    """Check another clock's time, which was read between two times of this machine.
+    """Compare another clock with this machine's clock, which was read before and after the other clock.
 
     Args:
         subject: The subject of the finding.
         read_time: Unix seconds by the other clock.
         before: Unix seconds by this machine's clock, before the reading.
         after: Unix seconds by this machine's clock, after the reading.
-        whose: The owner of the other clock, for the text.
-        exact_to: The seconds to which the other time was cut.
+        whose: The owner of the other clock, as text such as `the broker's`.
+        exact_to: The resolution of the other clock's time, in seconds; 0 if the time was not rounded down.
 
     """
     ahead = before - (read_time + exact_to), read_time - after

@@ -26,13 +26,13 @@ def examine(
     master: str | None = None,
     conf: Mapping[str, str] | None = None,
 ) -> Iterator[Finding]:
-    """Run the checks, and yield a finding for each.
+    """Run the checks, and yield their findings.
 
     Args:
-        options: How to reach the cluster. No wait takes longer than some seconds.
+        options: The connection to the cluster. Timeouts are at most 5 seconds here.
         topics: The topics to check, from `options`.
-        writes: Check that the topics may be written too.
-        master: Spark's master, to check executors; None skips them.
+        writes: Also check the permission to write the topics.
+        master: The Spark master whose executors are checked; None skips this check.
         conf: The settings of the Spark session.
 
     Raises:

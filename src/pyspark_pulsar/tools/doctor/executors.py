@@ -1,6 +1,6 @@
-"""Checks of executors: their installation and the addresses that they reach, by a small job in Spark's Python workers.
+"""Checks of the installation of executors, and of the addresses that executors reach.
 
-The checks need PySpark and Java.
+The checks run a small job in Spark's Python workers, so the checks need PySpark and Java.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def findings(
 def check_session(
     spark: SparkSession, brokers: Sequence[Address], bookies: Sequence[Address]
 ) -> Iterator[Finding]:
-    """Check the executors of a running session, as `findings` does."""
+    """Check the executors of a running session, and yield the findings."""
     tasks = max(2, min(64, 2 * spark.sparkContext.defaultParallelism))
     before = time.time()
     try:
@@ -73,7 +73,7 @@ def check_worker(report: WorkerReport, before: float, after: float, brokers: int
         report: The report of the worker.
         before: Unix seconds by this machine's clock, before the job.
         after: Unix seconds by this machine's clock, after the job.
-        brokers: The number of brokers among the addresses; they are first.
+        brokers: The number of brokers among the addresses. The brokers are before the bookies.
 
     """
     where = f"executor {report.host}"

@@ -1,4 +1,4 @@
-"""Results of checks: subject, state, text and advice. Pure."""
+"""Results of checks: subject, state, text and advice. This module does no I/O."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ NOT_ASKED: Final = "not asked"
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A line of the table.
+    """The result of one check, which is a row of the table.
 
     Attributes:
-        state: `fault`: queries fail, or will. `warning`: queries run, but worse than they could. `not asked`: the check
-            was skipped, because something that it needs is missing.
-        advice: What to do; empty if nothing is to be done.
+        state: `fault` means that queries fail or will fail. `warning` means that queries run, but not in the best way.
+            `not asked` means that the check was skipped, because something that the check needs is missing.
+        advice: The recommended action; empty if no action is needed.
 
     """
 
@@ -38,7 +38,7 @@ def check(subject: str, action: Callable[[], str], state: State = FAULT, advice:
 
     Args:
         subject: The subject of the finding.
-        action: Returns what was found.
+        action: A function that runs the check and returns the text of the finding.
         state: The state for an error.
         advice: The advice for an error; by default, the advice of the error itself.
 
@@ -50,7 +50,7 @@ def check(subject: str, action: Callable[[], str], state: State = FAULT, advice:
 
 
 def from_error(subject: str, fault: PulsarError, state: State = FAULT, advice: str = "") -> Finding:
-    """Return a finding for an error of this package, whose text ends with a semicolon and the advice."""
+    """Return a finding for an error of this package. The advice is the text after the last semicolon of the error."""
     text, semicolon, advised = str(fault).rpartition("; ")
     if not semicolon:
         text, advised = advised, ""

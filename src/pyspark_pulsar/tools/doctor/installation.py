@@ -93,7 +93,7 @@ def _package(name: str) -> Finding:
 
 
 def within(installed: str, wanted: str) -> bool:
-    """Return whether a version such as 4.3.0 is within bounds such as <4.4,>=4.2; other operators are ignored."""
+    """Return whether a version such as `4.3.0` is within bounds such as `<4.4,>=4.2`. Other operators are ignored."""
     own = _numbers(installed)
     for sign, bound in _BOUNDS.findall(wanted):
         edge = _numbers(bound)

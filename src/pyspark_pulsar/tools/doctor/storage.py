@@ -1,4 +1,4 @@
-"""Checks of bookies and tiered storage, from which queries read directly, from this machine."""
+"""Checks of bookies and tiered storage, which run on this machine. Queries read from both directly."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _LISTING: Final = (
     "ledgers of topics"
 )
 _PROBE: Final = "pyspark-pulsar-doctor"
-"""The key of an object that does not exist: a readable store answers that it has no such object."""
+"""The key of an object that does not exist. A store that can be read answers that the object is missing."""
 
 
 def bookies(
@@ -94,7 +94,7 @@ def bookies(
 
 
 def _find_by_ledgers(admin: AdminClient, partitions: Sequence[TopicPartition]) -> set[str]:
-    """Return the bookies of the topics' ledgers, as far as this role may read them."""
+    """Return the bookies of the topics' ledgers. Topics whose stats this role may not read are skipped."""
     found: set[str] = set()
     for partition in partitions:
         try:
@@ -118,7 +118,7 @@ def _bookie_ids(metadata: str) -> list[str]:
 def tiered_storage(
     options: ReadOptions, admin: AdminClient | None, partitions: Sequence[TopicPartition]
 ) -> Iterator[Finding]:
-    """Check each place to which topics are offloaded."""
+    """Check each store to which topics are offloaded."""
     state: State = FAULT if options.read_from == "tiered" else WARNING
     seen: set[str] = set()
     refused = False

@@ -1,11 +1,11 @@
-"""Spark's checkpoint of a streaming query, as far as it records what the query has read. Local folders only.
+"""The parts of Spark's checkpoint that record what a streaming query has read. Only local folders are supported.
 
     metadata     {"id": "..."}
     offsets/7    v1, a line of JSON about the micro-batch, and a line with the offset of each source, or "-"
     commits/7    exists when micro-batch 7 is written
 
-In v2 of an offset's file, the line of each source begins with the source's name and a colon. If Hadoop's file system
-wrote the file, its checksum is beside it, in `.7.crc`.
+In version 2 of an offset's file, the line of each source begins with the source's name and a colon. If Hadoop's file
+system wrote the file, the same folder contains its checksum, in `.7.crc`.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class CommittedOffset:
 
     Attributes:
         batch: The last micro-batch that was written; None if the offset is not from a checkpoint.
-        line: The line of the offset in its file, from 0.
+        line: The number of the offset's line in its file, from 0; None if the offset is not from a checkpoint.
 
     """
 
@@ -53,7 +53,7 @@ def committed_offset(where: Path, source: int | None = None) -> CommittedOffset:
         source: The number of the query's Pulsar source, from 0; None if there is only one.
 
     Raises:
-        CheckpointError: The checkpoint cannot be read, or has no such source.
+        CheckpointError: The checkpoint cannot be read, or has no Pulsar source with this number.
 
     """
     if where.is_file():
@@ -87,9 +87,9 @@ def committed_offset(where: Path, source: int | None = None) -> CommittedOffset:
 def copy_moved(
     where: Path, target: Path, committed: CommittedOffset, positions: Mapping[TopicPartition, Position]
 ) -> None:
-    """Copy a checkpoint with other positions, for a query that resumes there with its state.
+    """Copy a checkpoint with other positions, for a query that resumes in another cluster with its state.
 
-    The copy has another query id, because it is another query for Spark.
+    The copy has another query id, because Spark treats the query as another one.
 
     Args:
         where: The folder of the checkpoint.
@@ -98,7 +98,7 @@ def copy_moved(
         positions: The next position of each topic partition in the other cluster.
 
     Raises:
-        CheckpointError: A folder is not as described; nothing was written then.
+        CheckpointError: A folder does not match its description. In this case, nothing was written.
 
     """
     if committed.batch is None or committed.line is None:
@@ -152,7 +152,7 @@ def _text(file: Path) -> str:
 
 def _offset(text: str, file: Path) -> StreamOffset:
     try:
-        # JSON's parser explains what is wrong with a text that is no offset.
+        # If the text is not an offset, the error of the JSON parser explains why.
         document: Any = offset_document(text) or json.loads(text)
         if isinstance(document, str):
             # A progress that was written as JSON contains the offset as a JSON string.

@@ -1,4 +1,4 @@
-"""Scanning a topic partition's entries in its broker, until one meets a condition. Driver only."""
+"""A scan of a topic partition's entries, from the broker, until an entry meets a condition. Driver only."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ _TAKE_SECONDS: Final = 30.0
 
 
 class EntryScan:
-    """A scanner of one topic partition, for one thread.
+    """A scanner of one topic partition, for use by one thread.
 
     Its methods raise `ConnectionFailed`, `DeadlineExceeded`, `TopicNotFoundError` and `PermissionDenied`.
     """
 
     def __init__(self, client: BrokerClient, partition: TopicPartition) -> None:
-        """Keep the client, which the caller closes."""
+        """Keep the client. The caller closes the client."""
         self._client = client
         self._partition = partition
 
@@ -57,7 +57,7 @@ class EntryScan:
             consumer.close()
 
     def _origins(self, consumer: EntryConsumer, end: Position) -> Iterator[Origin]:
-        """Yield the entries before `end`.
+        """Yield the origins of the entries before `end`.
 
         Most searches end at the first entry, so the first request is for one message.
         """

@@ -1,4 +1,4 @@
-"""Finding the positions at which the topic partitions of a query resume in this cluster. Driver only."""
+"""The search for the positions at which the topic partitions of a query resume in this cluster. Driver only."""
 
 from __future__ import annotations
 
@@ -27,9 +27,11 @@ class PreviousCluster:
 
     Attributes:
         name: The name of the cluster in Pulsar.
-        margin_ms: The margin before the publish time of the last read message. Later messages may be unread.
-        is_only_source: Whether messages were produced only in that cluster until the query left it.
-        read_since_ms: Unix milliseconds: all messages that were published before, in any cluster, were read.
+        margin_ms: Milliseconds that are subtracted from the publish time of the last read message. Messages that were
+            published after the resulting time may be unread.
+        is_only_source: Whether all messages were produced in the previous cluster, until the query left that cluster.
+        read_since_ms: A time in Unix milliseconds. The query has read all messages that any cluster published before
+            this time.
 
     """
 
@@ -46,9 +48,9 @@ class ResumePoint:
     Attributes:
         read_until: The next position in the previous cluster.
         position: The next position to read in this cluster.
-        repeated: The largest number of entries after that position with messages that the query may have read.
-        is_bounded: Whether this cluster still has a read entry. If it has not, retention may have removed unread
-            entries.
+        repeated: The largest number of entries from `position` on that the query may have read already.
+        is_bounded: Whether this cluster still has an entry that the query has read. Otherwise, retention may have
+            removed unread entries.
 
     """
 
@@ -70,7 +72,7 @@ def resume_points(
         read_until: The next position of each topic partition in the previous cluster.
 
     Raises:
-        OptionError: This cluster does not know the previous one, or a topic is scalable.
+        OptionError: The name of the previous cluster is unknown in this cluster, or a topic is scalable.
         TopicNotFoundError: A topic partition is not in this cluster.
         ProtocolError: The replicators do not record positions.
         PulsarError: A request failed.
@@ -132,7 +134,7 @@ def _resume_point(
     info = admin.topics.internal_info(partition)
     where = f"reading the ledgers of {partition}"
     known = parse_ledgers(info, stats, where)
-    # The cursor of a replicator, which exists if this cluster replicates to the previous one.
+    # The replicator's cursor exists if this cluster replicates to the previous cluster.
     replicator = parse_cursor(stats, f"pulsar.repl.{previous.name}", where)
     scan = EntryScan(client, partition)
     log = TopicLog(known.ledgers, scan.end(), scan.first)
@@ -140,7 +142,7 @@ def _resume_point(
 
 
 class Resumption:
-    """The search for the position of one topic partition. Numbers are numbers of entries."""
+    """The search for the position at which one topic partition resumes. Integers are entry numbers of `TopicLog`."""
 
     def __init__(
         self, log: TopicLog, previous: PreviousCluster, partition: TopicPartition, read_until: Position
@@ -153,10 +155,11 @@ class Resumption:
         self._read_entry = (read_until.ledger, read_until.entry)
 
     def point(self, replicated: Position | None) -> ResumePoint:
-        """Return where to resume.
+        """Return the position at which the topic partition resumes.
 
         Args:
-            replicated: Up to where entries that were produced here arrived in the previous cluster; None if unknown.
+            replicated: The position up to which entries of this cluster have arrived in the previous cluster; None if
+                the position is unknown.
 
         """
         read, unread = self._log.border(0, self._log.size, self._is_from_previous, self._is_unread)
@@ -177,7 +180,7 @@ class Resumption:
     def _find_unread_others(
         self, read: Origin | None, unread: Origin | None, replicated: Position | None
     ) -> list[Origin]:
-        """Return the first entries of other origin that may be unread, one for each reason."""
+        """Return the first entries from other clusters that may be unread, at most one entry for each reason."""
         high = self._log.size if unread is None else self._log.number(unread.position)
         low = 0 if read is None else self._log.number(read.position) + 1
         others = []

@@ -1,4 +1,4 @@
-"""The entries of a topic partition by number, and searching them. Driver only."""
+"""The numbered entries of a topic partition, and searches among these entries. Driver only."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from pyspark_pulsar.model.position import EARLIEST, Position, after_entry
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Position and origin of an entry.
+    """The position of an entry, and the cluster that the entry is from.
 
     Attributes:
         published_ms: Unix milliseconds by the producer's clock; None if the entry is damaged.
-        cluster: The cluster from which the entry was replicated; None if it was produced here.
-        source: Ledger and entry in that cluster, if the replicator recorded them.
+        cluster: The cluster from which the entry was replicated; None if the entry was produced in this cluster.
+        source: The ids of the ledger and the entry in that cluster; None if the replicator did not record these ids.
 
     """
 
@@ -30,14 +30,14 @@ class Origin:
 
 Condition = Callable[[Origin], bool]
 FirstEntry = Callable[[Position, Position, Condition], Origin | None]
-"""Returns the first visible entry that meets a condition, from a position up to another one (exclusive).
+"""A function that returns the first visible entry that meets a condition, in a half-open range of positions.
 
 The second position is at most the position after the last message.
 """
 
 
 class TopicLog:
-    """The entries of one topic partition, as of one time. The first existing entry has number 0."""
+    """The entries of one topic partition at one moment. The first existing entry has number 0."""
 
     def __init__(self, ledgers: Sequence[Ledger], end: Position, first_entry: FirstEntry) -> None:
         """Number the entries of the ledgers up to `end`, the position after the last message.
@@ -64,7 +64,7 @@ class TopicLog:
         return min(self._numbers[index] + position.entry, self._numbers[index + 1])
 
     def position(self, number: int) -> Position:
-        """Return the position of the entry with this number, or `end` if there is none."""
+        """Return the position of the entry with this number, or `end` if no entry has this number."""
         if number >= self.size:
             return self.end
         index = bisect_right(self._numbers, number) - 1
@@ -73,7 +73,7 @@ class TopicLog:
     def first(self, low: int, high: int, condition: Condition) -> Origin | None:
         """Return the first entry that meets a condition, from number `low` up to `high` (exclusive).
 
-        Raises what `first_entry` raises.
+        This method raises the errors of `first_entry`.
         """
         high = min(high, self.size)
         return (
@@ -85,16 +85,17 @@ class TopicLog:
     ) -> tuple[Origin | None, Origin | None]:
         """Find where `is_after` changes from false to true, among the entries that meet a condition.
 
-        Entries that were sent twice may have several such places. The result is then any of them.
+        If entries were sent twice, `is_after` may change several times. The result is then any of these changes.
 
         Args:
-            low: The first number.
-            high: The number after the last one.
+            low: The number of the first entry to search.
+            high: The number after the number of the last entry to search.
             condition: Selects entries.
-            is_after: False for the entries before the border, and true for the others.
+            is_after: False for the entries before the border, and true for the entries after the border.
 
         Returns:
-            The entry directly before the border and the entry directly after it, each None if there is none.
+            The selected entry directly before the border, and the selected entry directly after it. An entry that does
+            not exist is None.
 
         """
         before = after = None

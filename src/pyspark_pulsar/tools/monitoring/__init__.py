@@ -1,1 +1,1 @@
-"""Monitoring of a program's running queries: their lag, their metrics, and whether they have read all."""
+"""Monitoring of running queries, with their lag, their metrics, and the end of bounded queries."""

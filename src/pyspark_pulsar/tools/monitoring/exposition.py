@@ -22,10 +22,10 @@ _log: Final = logging.getLogger(__name__)
 
 
 class Exposition:
-    """A collector of prometheus_client, for `REGISTRY.register` and `push_to_gateway`. Threads may share it."""
+    """A thread-safe collector of prometheus_client, for `REGISTRY.register` and `push_to_gateway`."""
 
     def __init__(self, metrics: Callable[[], Iterable[Metric]]) -> None:
-        """Keep `metrics`, which each scrape calls. Raises `PrerequisiteMissing`."""
+        """Keep the function `metrics`, which each scrape calls. Raises `PrerequisiteMissing`."""
         require_client()
         self._metrics = metrics
         self._server: Any = None
@@ -44,10 +44,10 @@ class Exposition:
             yield family
 
     def write(self, file: Path) -> None:
-        """Replace a file atomically, and log a failure.
+        """Replace a file with the present metrics, atomically.
 
-        A failure does not raise, because a full disk must not fail a query. It is logged once, until writing works
-        again.
+        A failure is logged and raises no error, because a full disk must not fail a query. Of several failures in
+        sequence, only the first is logged.
         """
         from prometheus_client import write_to_textfile
 
@@ -60,10 +60,10 @@ class Exposition:
                 _log.warning("Cannot write the metrics (%s): %s", fault, file)
 
     def serve(self, address: str) -> str:
-        """Answer at `host:port` from now on, and return the address. Port 0 chooses a free port.
+        """Serve the metrics over HTTP at `host:port`, and return the address. Port 0 chooses a free port.
 
         Raises:
-            OptionError: The address is not of this machine, or the port is in use.
+            OptionError: The host is not an address of this machine, or the port is in use.
 
         """
         from prometheus_client import start_http_server
@@ -80,7 +80,7 @@ class Exposition:
         return f"{address.rpartition(':')[0]}:{self._server.server_port}"
 
     def close(self) -> None:
-        """Stop answering."""
+        """Stop the HTTP server."""
         if self._server is not None:
             self._server.shutdown()
             self._server.server_close()
@@ -91,8 +91,8 @@ def read_samples(file: Path) -> list[tuple[str, Mapping[str, str], float]]:
     """Read the metrics that another process has written to a file.
 
     Returns:
-        Names as `QueryMetrics.restore` needs them, labels and values. A missing file has none. A damaged file is
-        logged, and has none.
+        The name, the labels and the value of each metric, in the form that `QueryMetrics.restore` needs. The list is
+        empty if the file is missing or damaged. A damaged file is logged.
 
     """
     from prometheus_client.parser import text_string_to_metric_families

@@ -1,7 +1,7 @@
-"""Combining the lags of topic partitions, so that a query over thousands of topics has few series. Pure.
+"""Combination of the lags of topic partitions, so that a query over thousands of topics has few series.
 
-A series is a label of Prometheus. Each costs memory there, and in every query of a dashboard. So the lag is reported at
-the finest of these levels at which a source has no more series than allowed:
+In Prometheus, each value of a label is a series. Each series costs memory in Prometheus, and in every query of a
+dashboard. So the lag is reported at the finest of these levels at which a source has no more series than allowed:
 
     topic partition    if requested
     topic              persistent://tenant/namespace/name
@@ -26,13 +26,14 @@ NameOf = Callable[[str], str]
 def lag_series(
     partitions: Mapping[str, Lag], total: Lag, most: int, *, by_partition: bool = False
 ) -> dict[str, Lag]:
-    """Return the lag by the label `topic`.
+    """Return the lag for each value of the label `topic`.
 
-    If the lag of a part is unknown, the lag of the whole is unknown. The seconds are the largest of the parts.
+    A series can combine several topic partitions. Its messages and bytes are sums, and are unknown if one summand is
+    unknown. Its seconds are the largest known value.
 
     Args:
         partitions: The lag of each topic partition, by full name.
-        total: The lag of all of them together.
+        total: The lag of all topic partitions together.
         most: The largest number of series.
         by_partition: Allow a series for each topic partition.
 

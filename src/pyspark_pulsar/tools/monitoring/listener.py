@@ -31,22 +31,24 @@ if TYPE_CHECKING:
 class PulsarProgressListener(StreamingQueryListener):
     """A listener for the lag and the metrics of all queries that read or write with `format("pulsar")`.
 
-    Add it with `spark.streams.addListener`. `lags` contains the lag of all topic partitions. All else needs the extra
-    `metrics`. The listener is also a collector of prometheus_client, for `REGISTRY.register` and `push_to_gateway`.
+    Add it with `spark.streams.addListener`. The attribute `lags` contains the lag of all topic partitions. Everything
+    else needs the extra `metrics`. The listener is also a collector of prometheus_client, for `REGISTRY.register` and
+    `push_to_gateway`.
 
     Args:
         prometheus_file: A file in Prometheus' text format, which is replaced atomically at each event. The folder must
             exist. For the `textfile` collector of the node exporter, the name must end in `.prom`. Counters continue
             from the values in the file, so only one program at a time may use the file.
-        prometheus_address: A `host:port` where this process answers Prometheus over HTTP, without authentication, until
-            `close` or its end. Port 0 chooses a free port, which `address` contains.
-        most_series: The largest number of topics of a source with a lag of their own in Prometheus. With more topics,
-            there is one lag per namespace, or one for all topics.
-        by_partition: Report the lag in Prometheus per topic partition, if these are at most `most_series`.
+        prometheus_address: The `host:port` at which this process serves the metrics over HTTP, without authentication.
+            The server stops at `close`, or when the process ends. Port 0 chooses a free port. The attribute `address`
+            contains the chosen port.
+        most_series: The largest number of topics for which the lag of a source is reported per topic. With more topics,
+            the lag is reported per namespace, or as one value for all topics.
+        by_partition: Report the lag per topic partition, if a source has at most `most_series` topic partitions.
 
     Raises:
         PrerequisiteMissing: The extra `metrics` is not installed.
-        OptionError: The address is not free, or not on this machine.
+        OptionError: The host is not an address of this machine, or the port is in use.
 
     """
 
@@ -81,7 +83,7 @@ class PulsarProgressListener(StreamingQueryListener):
         return self._exposition().collect()
 
     def close(self) -> None:
-        """Stop answering at `prometheus_address`."""
+        """Stop the HTTP server at `prometheus_address`."""
         if self._exposed is not None:
             self._exposed.close()
 

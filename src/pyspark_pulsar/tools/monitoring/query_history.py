@@ -1,4 +1,4 @@
-"""The progress of a streaming query, source by source, for display while the query runs. Pure."""
+"""The progress of each source of a streaming query, for display while the query runs. This module does no I/O."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _POINTS: Final = 60
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """The state of one source after one micro-batch; unknown numbers are None.
+    """The state of one source after one micro-batch. Unknown numbers are None.
 
     Attributes:
         rows_per_second: Rows read, divided by the duration of the micro-batch.
@@ -40,7 +40,7 @@ class QueryHistory:
 
     Attributes:
         name: The name of the query, or its id.
-        sources: By Spark's description of the source; the oldest micro-batch is first.
+        sources: The points of each source, by Spark's description of the source. The oldest micro-batch is first.
 
     """
 
@@ -74,7 +74,10 @@ def _point(batch_id: int, source: Mapping[str, Any]) -> Point:
 
 
 def _lag(offset: Any) -> Mapping[str, Any]:
-    """Return the lag in an offset, which is text or an object; an offset of another source has none."""
+    """Return the lag in an offset. The result is empty for an offset of another kind of source.
+
+    The offset is a JSON object, or its text.
+    """
     if isinstance(offset, str):
         try:
             offset = json.loads(offset)

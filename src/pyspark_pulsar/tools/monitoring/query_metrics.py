@@ -1,7 +1,7 @@
-"""Counters and gauges for the streaming queries of a session, for any monitoring system. Pure.
+"""Counters and gauges for the streaming queries of a session, for any monitoring system. This module does no I/O.
 
-Counters and times of success outlive a query, so a short run leaves its numbers. They are kept for the last hundred
-ended queries.
+Counters, and the times of success and failure, stay after a query has ended, so the numbers of a short run are not
+lost. These values are stored for the last 100 queries that have ended.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Metric:
 
     Attributes:
         name: The name without prefix, and without the `_total` of a counter.
-        values: By the values of the labels.
+        values: The value of each series, by the values of its labels.
 
     """
 
@@ -47,7 +47,7 @@ class Metric:
     values: dict[Labels, float] = field(default_factory=dict)
 
     def copy(self) -> Metric:
-        """Return a copy that later changes do not reach."""
+        """Return a copy that does not change when this metric changes."""
         return replace(self, values=dict(self.values))
 
 
@@ -74,7 +74,8 @@ class _QueryRun:
     """A query from its start to its end.
 
     Attributes:
-        counts: The counts of its sources since its start, by number of the source and name.
+        counts: The counts that the sources have reported since the start, by the number of the source and the name of
+            the count.
 
     """
 
@@ -85,7 +86,7 @@ class _QueryRun:
 
 
 class QueryMetrics:
-    """The metrics of a session. Calls need a lock of the caller."""
+    """The metrics of a session's queries. The class is not thread-safe, so callers need a lock."""
 
     def __init__(
         self, most_series: int = 100, *, by_partition: bool = False, clock: Callable[[], float] = time.time
@@ -95,7 +96,7 @@ class QueryMetrics:
         Args:
             most_series: See `lag_series`.
             by_partition: See `lag_series`.
-            clock: Returns Unix seconds.
+            clock: A function that returns the time in Unix seconds.
 
         """
         self._most_series, self._by_partition = most_series, by_partition
@@ -111,7 +112,9 @@ class QueryMetrics:
         self._run(query_id, name, run_id)
 
     def progress(self, progress: Any, ours: Iterable[int]) -> None:
-        """Count a committed micro-batch, unless the query neither reads from Pulsar nor writes to it.
+        """Count a committed micro-batch of a query that reads from Pulsar or writes to Pulsar.
+
+        If the query does neither, its metrics are removed.
 
         Args:
             progress: Spark's progress.
@@ -136,7 +139,7 @@ class QueryMetrics:
             self._count_source(run, number, progress.sources[number])
 
     def end(self, query_id: str, *, failed: bool) -> None:
-        """Count the end of a run, which ended by itself, was stopped, or failed."""
+        """Count the end of a run. The run ended by itself, was stopped, or failed."""
         run = self._running.pop(query_id, None)
         if run is None:
             return
@@ -150,7 +153,7 @@ class QueryMetrics:
         """Restore the counters of a previous process.
 
         Args:
-            samples: Names without prefix, labels and values.
+            samples: The name without prefix, the labels and the value of each metric.
 
         """
         for name, labels, value in samples:
@@ -162,7 +165,7 @@ class QueryMetrics:
     # Results
 
     def metrics(self, lags: Iterable[SourceLag]) -> Iterator[Metric]:
-        """Yield all metrics, even those without a series. Unknown values are left out."""
+        """Yield all metrics, including metrics without a series. Unknown values are omitted."""
         sources = list(lags)
         yield from self._lag(sources)
         running = {run.labels: 1.0 for run in self._running.values()}

@@ -1,4 +1,7 @@
-"""A table of a streaming query: for a terminal by rich, for a notebook as HTML with a plot of the lag. Pure."""
+"""A table of a streaming query's progress, as text for a terminal and as HTML for a notebook.
+
+The last column is a plot of the lag. This module does no I/O.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +41,7 @@ def text_table(history: QueryHistory) -> Table:
 
 
 def html_table(history: QueryHistory) -> str:
-    """Return one `<div>` that loads nothing from other places."""
+    """Return the table as one `<div>` that loads nothing from other servers."""
     head = "".join(f"<th>{escape(column)}</th>" for column in COLUMNS)
     rows = []
     for source, points in history.sources.items():
@@ -69,7 +72,7 @@ def cells(source: str, point: Point) -> list[str]:
 
 
 def lags(points: Sequence[Point]) -> list[float]:
-    """Return the numbers to plot: the lag in messages, or in seconds if messages are not counted."""
+    """Return the numbers to plot, which are the lag in messages, or in seconds if a lag in messages is unknown."""
     counted = [point.messages for point in points]
     if None not in counted:
         return [float(messages or 0) for messages in counted]
@@ -77,7 +80,7 @@ def lags(points: Sequence[Point]) -> list[float]:
 
 
 def sparkline(values: Sequence[float]) -> str:
-    """Return the last values as blocks: the largest is a full block, 0 the lowest one."""
+    """Return the last values as block characters. The largest value is a full block, and 0 is the lowest block."""
     shown = list(values)[-_SHOWN:]
     most = max(shown, default=0.0)
     return "".join(
@@ -86,7 +89,7 @@ def sparkline(values: Sequence[float]) -> str:
 
 
 def plot(values: Sequence[float]) -> str:
-    """Return the values as an SVG whose lower edge is 0."""
+    """Return a line plot of the values as SVG. The lower edge of the plot is 0."""
     most = max(values, default=0.0)
     step = _WIDTH / max(1, len(values) - 1)
     at = " ".join(

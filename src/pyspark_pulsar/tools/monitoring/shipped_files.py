@@ -1,4 +1,4 @@
-"""Alert rules for Prometheus and a dashboard for Grafana, which the package contains."""
+"""The alert rules for Prometheus and the dashboard for Grafana that this package contains."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ DASHBOARD: Final = "pulsar-spark-dashboard.json"
 
 
 def write(folder: Path, *, overwrite: bool = False) -> list[Path]:
-    """Write both files into a folder, which is created if necessary, and return their paths.
+    """Write both files into a folder, and return their paths. The folder is created if necessary.
 
     Raises:
-        OptionError: A file exists with other content and `overwrite` is false, or the folder cannot be written. The
-            existing files are unchanged then.
+        OptionError: A file exists with other content and `overwrite` is false, so no file was changed. Or the folder
+            cannot be written.
 
     """
     shipped = files("pyspark_pulsar.tools.monitoring") / "shipped"

@@ -1,4 +1,4 @@
-"""The lag of a streaming query's source, from the query's progress. Pure.
+"""The lag of a streaming query's source, from the query's progress. This module does no I/O.
 
 A stream measures its lag, and reports it in the JSON text `sources[].latestOffset` of its progress
 (`read.microbatch.progress.lag`).
@@ -15,12 +15,12 @@ from pyspark_pulsar.spark.progress_offset import offset_document
 
 @dataclass(frozen=True, slots=True)
 class Lag:
-    """The lag: messages that were not committed. An unknown number is None.
+    """The messages that a query has not committed yet. An unknown number is None.
 
     Attributes:
-        messages: An estimate.
-        bytes: An estimate of the stored bytes.
-        seconds: The age of the oldest message.
+        messages: The estimated number of messages.
+        bytes: The estimated stored size of the messages, in bytes.
+        seconds: The age of the oldest message, in seconds.
 
     """
 
@@ -34,12 +34,12 @@ NO_LAG = Lag()
 
 @dataclass(frozen=True, slots=True)
 class SourceLag:
-    """The lag of one source of a query when its last micro-batch was planned; no lag while the query is idle.
+    """The lag of one source of a query when its last micro-batch was planned. The lag of an idle query is 0.
 
     Attributes:
         source: The number of the source in Spark's order, from 0.
-        rows: The rows read since the listener was added, or since a later start of the query.
-        measured_ms: Unix milliseconds.
+        rows: The number of rows read since the listener was added, or since a later start of the query.
+        measured_ms: The time of the measurement, in Unix milliseconds.
         partitions: The lag of every topic partition that the source reads, by full name.
 
     """
@@ -54,13 +54,16 @@ class SourceLag:
     partitions: Mapping[str, Lag] = field(default_factory=dict)
 
     def idle(self, now_ms: int) -> SourceLag:
-        """Return a copy without lag, because Spark found no new message at this time in Unix milliseconds."""
+        """Return a copy whose lag is 0, for a time at which Spark found no new message.
+
+        `now_ms` is this time in Unix milliseconds.
+        """
         partitions = dict.fromkeys(self.partitions, NO_LAG)
         return replace(self, measured_ms=now_ms, total=NO_LAG, partitions=partitions)
 
 
 def source_lag(document: Mapping[str, Any], known: SourceLag) -> SourceLag:
-    """Return `known` with the lag in the JSON object of a stream's latest offset."""
+    """Return a copy of `known` with the lag from `document`, the JSON object of a stream's latest offset."""
     lag = document["lag"]
     named = {name: _parse_lag(part) for name, part in lag["partitions"].items()}
     partitions = {name: named.get(name, NO_LAG) for name in sorted({*document["positions"], *named})}
@@ -68,7 +71,7 @@ def source_lag(document: Mapping[str, Any], known: SourceLag) -> SourceLag:
 
 
 def lag_document(text: str | None) -> dict[str, Any] | None:
-    """Parse a source's latest offset into a JSON object; return None if it is of another kind of source."""
+    """Parse a source's latest offset into a JSON object, or return None if the source does not read from Pulsar."""
     document = offset_document(text)
     is_ours = isinstance(document, dict) and "positions" in document and "lag" in document
     return document if is_ours else None

@@ -1,7 +1,7 @@
-"""Stopping streaming queries that have read everything up to their ending options. Runs in the user's program.
+"""A listener that stops streaming queries after they have read up to their ending options.
 
-A Python source cannot end a query: except for failing, it has no way to reach Spark. It can mark its offsets as the
-end. A listener of the session reads this mark.
+A Python source cannot end a query, because its only signal to Spark is a failure. So the source marks an offset as the
+end, and a listener of the session reads this mark. The listener runs in the user's program.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ _log: Final = logging.getLogger(__name__)
 
 
 def stop_at_end(spark: SparkSession) -> StreamingQueryListener:
-    """Stop each streaming query of a session when all its Pulsar sources have reached their ends.
+    """Stop each streaming query of a session when all its sources have reached their ends.
 
     The ends are the options `endingOffsets`, `endingTimestamp` and `endingEventTime`. The last micro-batch is committed
-    before, and `awaitTermination` returns then. Call this function before the queries start. A query with a source that
-    has no end continues.
+    before the query stops, and then `awaitTermination` returns. Call this function before the queries start. If a
+    source of a query has no end, the query continues.
 
     Returns:
         The listener, for `spark.streams.removeListener`.
@@ -37,7 +37,7 @@ def stop_at_end(spark: SparkSession) -> StreamingQueryListener:
 
 
 class StopAtEnd(StreamingQueryListener):
-    """A listener that stops ended queries; see `stop_at_end`."""
+    """A listener that stops queries whose sources have all reached their ends; see `stop_at_end`."""
 
     def __init__(self, spark: SparkSession) -> None:
         self._spark = spark
@@ -48,7 +48,8 @@ class StopAtEnd(StreamingQueryListener):
     def onQueryProgress(self, event: Any) -> None:  # noqa: N802
         sources = event.progress.sources
         if sources and all(has_ended(source.endOffset) for source in sources):
-            # Stop the query on another thread: stopping waits for the query, which may wait for its listeners.
+            # Stop the query on another thread, because stopping waits for the query, and the query may wait for its
+            # listeners.
             names = (str(event.progress.id), str(event.progress.runId))
             threading.Thread(target=self._stop, args=names, daemon=True).start()
 

@@ -1,4 +1,4 @@
-"""Metrics of a service that tiers topics: rows, failures, and how much of retention is used."""
+"""Metrics of a service that tiers topics, such as rows, failures, and the share of the retention that has passed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _TOPIC: Final = ("topic",)
 
 
 class TierMetrics:
-    """The metrics of one process, with a series for each topic. Threads may share it."""
+    """The metrics of one process, with a series for each topic. Several threads may share an instance."""
 
     def __init__(self, clock: Callable[[], float] = time.time) -> None:
         """Start without topics. `clock` returns Unix seconds."""
@@ -31,16 +31,16 @@ class TierMetrics:
         is_fault: bool,
         retention_used: float | None,
     ) -> None:
-        """Count a turn of one topic.
+        """Count one turn of a topic. In a turn, the service tiers the topic once.
 
         Args:
-            topic: Its full name.
+            topic: The full name of the topic.
             rows: The rows that were committed.
             files: The data files that were committed.
             size: The bytes of these files.
             is_fault: Whether the turn ended with an error.
-            retention_used: The used share of retention of the first ledger that is not tiered; None if the turn
-                left no ledger over, or if the topic has no retention.
+            retention_used: The share of the retention that has passed for the first ledger that is not tiered. None if
+                the turn left no such ledger, or if the topic has no retention.
 
         """
         labels = (topic,)
@@ -61,12 +61,12 @@ class TierMetrics:
                 shares[labels] = retention_used
 
     def turn_ended(self) -> None:
-        """Note that all topics had their turn."""
+        """Record the time at which all topics have had their turn."""
         with self._lock:
             self._metrics["tier_last_turn_timestamp_seconds"].values[()] = self._clock()
 
     def metrics(self) -> Iterable[Metric]:
-        """Return all metrics as they are now."""
+        """Return a copy of all metrics."""
         with self._lock:
             return [metric.copy() for metric in self._metrics.values()]
 

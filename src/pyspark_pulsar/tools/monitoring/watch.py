@@ -1,6 +1,7 @@
-"""Watching a streaming query in a terminal or a notebook: its rate, its lag and the locations that it reads from.
+"""A live table of a streaming query in a terminal or a notebook, with its rate, its lag and its locations.
 
-It runs in the user's program, also with Spark Connect, because all shown numbers are in the query's progress.
+The module runs in the user's program. It also works with Spark Connect, because all shown numbers are in the query's
+progress.
 """
 
 from __future__ import annotations
@@ -22,15 +23,15 @@ _ENDED, _LEFT, _GONE = "ended", "still running; watching was stopped", "cannot b
 
 _SECONDS: Final = 1.0
 _COLUMNS: Final = 200
-"""The width for a pipe or file; rich would use 80."""
+"""The width in characters for a pipe or a file, where rich would use 80."""
 
 
 def watch(query: Any, seconds: float = _SECONDS) -> None:
-    """Show a table of a streaming query until the query ends, and update it every `seconds`.
+    """Show a table of a streaming query until the query ends, and update the table every `seconds`.
 
-    In a notebook, the table is the output of the cell. In a terminal it is drawn in place. Otherwise, it is printed
-    once, at the end. A query that fails ends the table without an error; its own methods raise the error. An
-    interruption (Ctrl+C, or the notebook's stop button) leaves the query running.
+    In a notebook, the table is the output of the cell. In a terminal, the table is updated in place. In a pipe or a
+    file, the table is printed once, at the end. If the query fails, this function raises no error. The query's own
+    methods raise the error. An interruption (Ctrl+C, or the notebook's stop button) leaves the query running.
     """
     history = QueryHistory(str(query.name or query.id))
     show, close = _notebook(history) or _terminal(history)
@@ -63,7 +64,7 @@ class QueryView:
 def _wait_for_end(query: Any, seconds: float, history: QueryHistory) -> bool:
     """Wait for at most `seconds`, add the new progress, and return whether the query has ended.
 
-    A query that cannot be reached counts as ended.
+    A query that cannot be reached is treated as ended.
     """
     state, ended = _GONE, True
     with suppress(Exception):
@@ -80,7 +81,7 @@ def _wait_for_end(query: Any, seconds: float, history: QueryHistory) -> bool:
 
 
 Draw = tuple[Callable[[], None], Callable[[], None]]
-"""A function that shows the present history, and one that ends the display."""
+"""A function that shows the present history, and a function that ends the display."""
 
 
 def _terminal(history: QueryHistory) -> Draw:
@@ -93,7 +94,10 @@ def _terminal(history: QueryHistory) -> Draw:
 
 
 def _notebook(history: QueryHistory) -> Draw | None:
-    """Return how to draw in a notebook, or None outside of one: IPython is not loaded, or runs in a terminal."""
+    """Return the functions that draw in a notebook.
+
+    Return None if IPython is not loaded, or if it runs in a terminal.
+    """
     ipython = sys.modules.get("IPython")
     shell = None if ipython is None else ipython.get_ipython()
     if shell is None or not hasattr(shell, "kernel"):

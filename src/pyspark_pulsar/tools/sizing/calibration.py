@@ -1,6 +1,8 @@
-"""Measuring the cost of messages on this machine: CPU of one thread, the smallest of several runs. No server, no Spark.
+"""Measurement of the costs of messages on this machine, without a server and without Spark.
 
-Four kinds of entries separate four costs. Each run differs from the first one in one property:
+A cost is the CPU time of one thread, and the smallest result of several runs.
+
+Four kinds of entries separate four costs. Each kind differs from `plain` in one property:
 
     run      messages an entry   columns   a text's bytes   measures the cost of
     plain    1000                2         12               a message
@@ -8,7 +10,7 @@ Four kinds of entries separate four costs. Each run differs from the first one i
     large    1000                2         600              a byte
     single   1                   2         12               an entry
 
-A result below zero is noise, and counts as zero.
+A result below zero is noise, and is replaced by zero.
 """
 
 from __future__ import annotations
@@ -51,16 +53,20 @@ _LEDGER_ENTRIES, _LEDGER_BYTES = 50_000, 150 << 20
 
 @dataclass(frozen=True, slots=True)
 class _MessageCost:
-    """The cost of a kind of entries, for each message: CPU seconds and stored bytes."""
+    """The CPU seconds and the stored bytes per message, for one kind of entries."""
 
     cpu: float
     size: float
 
 
 def measure_costs(seconds: float = 20.0) -> dict[str, float]:
-    """Measure the costs of `costs.KINDS` for about this many seconds, and return them by key."""
+    """Measure some of the costs in `costs.KINDS`, and return these costs by key.
+
+    `seconds` is the approximate duration.
+    """
     measured: dict[str, float] = {}
-    # Four runs of decoding and two of encoding for each format, and one of planning; each warms up once.
+    # There are four runs of decoding and two runs of encoding for each format, and one run of planning. Each run begins
+    # with a warm-up call.
     share = seconds / (6 * len(FORMATS) + 1) / 1.3
     for kind in FORMATS:
         measured |= _decoding(kind, share) | _encoding(kind, share)
@@ -126,7 +132,7 @@ def _encode_run(kind: str, columns: int, seconds: float) -> float:
 
 
 def _planning(seconds: float) -> float:
-    """Return the CPU seconds of planning for one ledger, from the answers of the admin REST API to splits."""
+    """Return the CPU seconds per ledger to parse the answers of the admin REST API and to cut the splits."""
     info, stats = (json.dumps(answer) for answer in _answers())
     partition = TopicPartition(TopicName.parse(TOPIC), -1)
     limits = Limits(64 << 20)
@@ -141,7 +147,7 @@ def _planning(seconds: float) -> float:
 
 
 def _answers() -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the answers `internal-info` and `internalStats` for a topic with many ledgers."""
+    """Return the admin REST API's answers `internal-info` and `internalStats` for a topic with many ledgers."""
     hour = 3_600_000
     info = [
         {
@@ -176,7 +182,10 @@ def _answers() -> tuple[dict[str, Any], dict[str, Any]]:
 
 
 def least_cpu(work: Callable[[], object], seconds: float) -> float:
-    """Return the CPU seconds of this thread for one call: the smallest of at least three, after a warm-up call."""
+    """Return the smallest CPU time of at least three calls, in seconds, after a warm-up call.
+
+    The calls run in this thread, and are repeated until `seconds` have passed.
+    """
     work()
     durations: list[float] = []
     ends = time.monotonic() + seconds

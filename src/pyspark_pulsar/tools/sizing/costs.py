@@ -1,9 +1,9 @@
 """The costs of the parts of a workload: committed costs, and costs that were measured on this machine.
 
 The committed costs are in `default_costs.json`, which `bench/sizing.py` writes together with bench/results/sizing.json.
-A machine that measures (`calibration`) measures some of the costs. Other costs in CPU time are scaled from the
-committed ones, by the slowness of this machine. For planning, the slowness is the ratio for `PLANNING`. For other
-costs, it is the median of all ratios.
+The module `calibration` measures some of the costs on this machine. All other costs in CPU time are the committed
+costs, multiplied by the slowness of this machine. The slowness is a ratio of measured costs to committed costs. For
+planning, the slowness is the ratio for `PLANNING`. For other costs, the slowness is the median of all ratios.
 """
 
 from __future__ import annotations
@@ -75,19 +75,19 @@ KINDS: Final[Mapping[str, tuple[str, str]]] = {
     },
     **_OTHERS,
 }
-"""Unit and meaning of each cost, by key."""
+"""The unit and the meaning of each cost, by key."""
 PLANNING: Final = "calibration.ledger"
-"""The part of planning that a machine can measure without a server. Costs of planning are scaled by it."""
+"""The key of the part of planning that can be measured without a server. Its ratio scales all costs of planning."""
 _OF_PLANNING: Final = ("plan.", "trigger.")
 OF_A_TOPIC: Final = "topic.message"
-"""The cost to fetch and decode a message, which is measured only for a given topic."""
+"""The key of the cost to fetch and decode a message, which is measured only for a given topic."""
 _TOPICS_OWN: Final = ("core*s/message", "to fetch and decode a message of the topic that was measured")
 _CPU: Final = "core*s"
 
 
 @dataclass(frozen=True, slots=True)
 class Costs:
-    """A value for each of `KINDS`. The keys in `measured` were measured on this machine."""
+    """The value of each cost in `KINDS`. The costs whose keys are in `measured` were measured on this machine."""
 
     values: Mapping[str, float]
     measured: frozenset[str] = frozenset()
@@ -95,14 +95,14 @@ class Costs:
     """The factor of each scaled cost, by key."""
 
     def __getitem__(self, key: str) -> Quantity:
-        """Return the cost as a quantity that is named like its key. Raises `KeyError`."""
+        """Return a cost as a quantity whose name is the key. Raises `KeyError` if the key is unknown."""
         return quantity(self.values[key], _kind(key)[0], key, self._source(key))
 
     def __contains__(self, key: str) -> bool:
         return key in self.values
 
     def for_format(self, kind: str, name: str, part: str) -> Quantity:
-        """Return the cost of a format. `kind` is decode or encode, and `name` the name of the format."""
+        """Return a cost of a format. `kind` is `decode` or `encode`, and `name` is the name of the format."""
         return self[f"{kind}.{name}.{part}"]
 
     def all(self) -> Iterable[tuple[Quantity, str]]:
@@ -123,13 +123,13 @@ def default_costs() -> Costs:
 
 
 def where_measured() -> str:
-    """Return the machine of the committed costs, and the day (UTC)."""
+    """Return a text with the machine and the day (UTC) of the committed costs."""
     committed = _committed()
     return f"{committed['machine']}, {str(committed['when'])[:10]}"
 
 
 def costs_here(measured: Mapping[str, float]) -> Costs:
-    """Return the committed costs, with the costs that were measured on this machine and the others scaled."""
+    """Return the costs of this machine. All costs that were not measured are scaled from the committed costs."""
     committed = _committed()["costs"]
     ratios = {
         key: value / committed[key]

@@ -1,4 +1,4 @@
-"""The driver's memory, requests and checkpoints, and an executor's memory beside its heap."""
+"""The driver's memory, requests and checkpoints, and an executor's memory outside of its heap."""
 
 from __future__ import annotations
 
@@ -11,54 +11,54 @@ from pyspark_pulsar.tools.sizing.quantity import Quantity, quantity, smallest
 from pyspark_pulsar.tools.sizing.workload_quantities import SECONDS_A_DAY, WorkloadQuantities
 
 _CHECKS_A_TRIGGER: Final = quantity(16.0, "topic")
-"""The number of topic partitions whose ledgers a trigger requests; each is due every 600 s.
+"""The largest number of topic partitions whose ledgers one trigger requests. Each topic partition is due every 600 s.
 
 See `read.planning.ledgers.known_ledgers`.
 """
 _CHECK_INTERVAL: Final = quantity(600.0, "s")
 _REQUESTS_A_CHECK: Final = quantity(2.0, "request/topic")
 _REQUESTS_OF_A_LEDGER: Final = quantity(3.0, "request/ledger")
-"""Requests of a stream that reaches a new ledger: two lists, and the location of the old ledger."""
+"""The number of requests of a stream at each new ledger: two for lists, and one for the location of the old ledger."""
 _KEPT: Final = quantity(100.0, "1")
 """The number of micro-batches that Spark keeps (`spark.sql.streaming.minBatchesToRetain`)."""
 _WORKER: Final = quantity(float(250 << 20), "B/core")
-"""Memory of a Python worker: docs/tuning.md, Memory."""
+"""The memory of a Python worker, as in the section Memory of docs/tuning.md."""
 _LEAST_HEAP: Final = quantity(float(1 << 30), "B")
-"""Spark's default for the heap of a driver."""
+"""Spark's default size of a driver's heap."""
 
 
 @dataclass(frozen=True, slots=True)
 class Driver:
-    """The needs of the driver, and the load that it puts on others."""
+    """The resources that the driver needs, and its load on other services."""
 
     splits: Quantity
-    """Splits of one plan."""
+    """The number of splits of one plan."""
     ledgers: Quantity
     """The largest number of ledgers that one plan reads."""
     python: Quantity
-    """Memory of the Python process that plans."""
+    """The memory of the driver's Python process, which computes the plans."""
     sent: Quantity
-    """Size of a plan as Spark's JVM receives it."""
+    """The size of a plan in the form that Spark's JVM receives."""
     heap: Quantity
-    """Smallest heap of that JVM."""
+    """The smallest sufficient heap of Spark's JVM on the driver."""
     overhead: Quantity
-    """Memory of an executor beside its heap."""
+    """The memory of an executor outside of its heap."""
     plan_requests: Quantity
-    """Requests to the admin REST API by all plans of the history."""
+    """The number of requests to the admin REST API by all plans of the history."""
     plan_answers: Quantity
-    """Bytes of the answers to one plan."""
+    """The size of the admin REST API's answers to one plan, in bytes."""
     requests: Quantity
-    """Requests a second to the admin REST API by a stream that keeps up."""
+    """The number of requests per second to the admin REST API by a stream that keeps up."""
     objects: Quantity
-    """Small requests to object storage by all plans of the history."""
+    """The number of small requests to object storage by all plans of the history."""
     offset: Quantity
-    """Size of the offset of one micro-batch."""
+    """The size of the offset of one micro-batch."""
     checkpoint: Quantity
-    """Size of all offsets that Spark keeps."""
+    """The size of all offsets that Spark keeps in the checkpoint."""
 
 
 def driver_of(given: WorkloadQuantities, costs: Costs, history: History) -> Driver:
-    """Return the needs of the driver."""
+    """Compute the resources that the driver needs."""
     one_plan = quantity(1.0, "plan")
     splits = smallest(history.splits, given.batch_tasks * one_plan).named("splits of a plan")
     read = _read_by_a_plan(given, history, splits)
@@ -88,7 +88,10 @@ def driver_of(given: WorkloadQuantities, costs: Costs, history: History) -> Driv
 
 
 def _read_by_a_plan(given: WorkloadQuantities, history: History, splits: Quantity) -> Quantity:
-    """Return the ledgers of a plan: a split reads no more ledgers than fit into it, and part of one more."""
+    """Return the largest number of ledgers that one plan reads.
+
+    A split reads at most the ledgers that fit into the split, and a part of one further ledger.
+    """
     name = "ledgers of a plan"
     if not history.size.value:
         return quantity(0.0, "ledger", name)

@@ -1,4 +1,4 @@
-"""Entries for measuring, as producers write them: random rows with a given number of columns and bytes."""
+"""Entries of random rows for measurements, in the form in which producers write entries."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _PUBLISHED_MS: Final = 1_795_230_103_082
 _SEED: Final = 20261124
 _ENTRY_BYTES: Final = 1 << 20
 _KINDS: Final = ("long", "string", "double", "boolean")
-"""The types of the columns, in turn."""
+"""The types of the columns, which repeat in this order."""
 _LETTERS: Final = string.ascii_letters + string.digits
 _PROTOBUF: Final = {
     "long": descriptor_pb2.FieldDescriptorProto.TYPE_INT64,
@@ -32,11 +32,11 @@ _PROTOBUF: Final = {
 
 
 def made_up_rows(rows: int, columns: int, text_bytes: int) -> pa.RecordBatch:
-    """Return rows of longs, texts, doubles and flags in turn, the same in each run.
+    """Return random rows, which are the same in each run. The types of the columns are `_KINDS`.
 
     Each text has `text_bytes` random letters, which no codec compresses.
     """
-    source = random.Random(_SEED)  # noqa: S311 - nothing is to be hidden
+    source = random.Random(_SEED)  # noqa: S311 - no cryptography
 
     def column(kind: str) -> pa.Array:
         if kind == "long":
@@ -51,8 +51,8 @@ def made_up_rows(rows: int, columns: int, text_bytes: int) -> pa.RecordBatch:
 
 
 def made_up_bytes(rows: int, size: int) -> pa.RecordBatch:
-    """Return rows with one column `value`."""
-    source = random.Random(_SEED)  # noqa: S311 - nothing is to be hidden
+    """Return random rows with one column `value` of `size` bytes."""
+    source = random.Random(_SEED)  # noqa: S311 - no cryptography
     return pa.RecordBatch.from_pydict({"value": pa.array([source.randbytes(size) for _ in range(rows)])})
 
 
@@ -68,7 +68,7 @@ def schema_of_rows(kind: str, columns: int) -> SchemaInfo | None:
 
 
 def encoder_of(rows: pa.RecordBatch, info: SchemaInfo | None, messages: int) -> BatchEncoder:
-    """Return an encoder for LZ4 entries of this many messages."""
+    """Return an encoder that writes `messages` messages into each LZ4 entry."""
     schema = resolve_write_schema(rows.schema, info, topic=TOPIC)
     encoder = BatchEncoder(
         schema,
@@ -89,7 +89,7 @@ def encoder_of(rows: pa.RecordBatch, info: SchemaInfo | None, messages: int) -> 
 
 
 def encode_entries(encoder: BatchEncoder, rows: pa.RecordBatch) -> list[bytes]:
-    """Return the entries as they are stored."""
+    """Encode the rows, and return the entries in their stored form."""
     return [entry for sent in encoder.encode(rows, _PUBLISHED_MS) for entry in _entries(sent.frames)]
 
 
@@ -99,7 +99,7 @@ def encode_only(encoder: BatchEncoder, rows: pa.RecordBatch) -> None:
 
 
 def _entries(frames: bytes) -> Iterator[bytes]:
-    """Yield the entries of SEND frames: `total size, command size, command, entry`."""
+    """Yield the entries in SEND frames. The form of a frame is `total size, command size, command, entry`."""
     at = 0
     while at < len(frames):
         total, command = (int.from_bytes(frames[at + i : at + i + 4], "big") for i in (0, 4))

@@ -1,4 +1,4 @@
-"""The figures of a workload, in the order in which they follow from each other."""
+"""The figures of a workload. Each figure is computed from earlier figures and inputs."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ class Estimate:
     message: MessageCosts
     history: History
     catch_up: CatchUp | None
-    """None without history."""
+    """The figures of reading the history; None if there is no history."""
     steady: SteadyStream
     driver: Driver
 
     def sections(self) -> dict[str, tuple[Quantity, ...]]:
-        """Return the figures by the title of their section.
+        """Return the figures of each section, by the title of the section.
 
-        The formula of each contains only inputs of the workload, costs, previous figures, and numbers.
+        The formula of a figure contains only inputs of the workload, costs, previous figures, and numbers.
         """
         past = () if self.catch_up is None else (*_figures(self.history), *_figures(self.catch_up))
         ledgers = (self.history.ledgers,) if self.catch_up is None else ()
@@ -92,7 +92,7 @@ def estimate(workload: Workload, costs: Costs) -> Estimate:
 
 
 def as_json(made: Estimate) -> dict[str, Any]:
-    """Return all values in base units: bytes, seconds, and `core·s` for a second of one core."""
+    """Return all quantities as JSON objects, in base units: bytes, seconds, and `core·s` for a second of one core."""
     return {
         "given": {each.name: _to_json(each) for each in made.given.all()},
         "costs": {each.name: _to_json(each) | {"meaning": meaning} for each, meaning in made.costs.all()},

@@ -1,4 +1,4 @@
-"""The messages of the past, and the resources to read them within the wanted time."""
+"""The messages of the past, and the resources that are needed to read these messages within the wanted time."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from pyspark_pulsar.tools.sizing.quantity import Quantity, largest, quantity, ro
 from pyspark_pulsar.tools.sizing.workload_quantities import ONE_CORE, SECONDS_A_DAY, WorkloadQuantities, plain
 
 _ADMIN_AT_ONCE: Final = quantity(8.0, "1")
-"""Concurrent requests of a plan to the admin REST API (`ledgers.topic_ledgers`)."""
+"""The number of concurrent requests of a plan to the admin REST API (`ledgers.topic_ledgers`)."""
 _OBJECTS_AT_ONCE: Final = quantity(16.0, "1")
-"""Concurrent requests of a plan to object storage (`placement.offloaded`)."""
+"""The number of concurrent requests of a plan to object storage (`placement.offloaded`)."""
 _LEAST_LEDGER: Final = quantity(600.0, "s*topic/ledger")
 """Brokers keep a ledger open for at least 10 minutes (`managedLedgerMinLedgerRolloverTimeMinutes`)."""
 
 
 @dataclass(frozen=True, slots=True)
 class MessageCosts:
-    """The CPU of executors for one message."""
+    """The CPU time of executors for one message, which depends on where the message is read."""
 
     from_entries: Quantity
     from_tables: Quantity
@@ -28,7 +28,7 @@ class MessageCosts:
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """The messages of the past, and where they are stored."""
+    """The messages of the past, and the locations where these messages are stored."""
 
     messages: Quantity
     size: Quantity
@@ -36,39 +36,39 @@ class History:
     in_object_storage: Quantity
     in_tables: Quantity
     ledgers: Quantity
-    """All ledgers that brokers list, including the open ones."""
+    """The number of ledgers that brokers list, including open ledgers."""
     ledgers_offloaded: Quantity
     splits: Quantity
-    """The largest number of splits; 0 without history."""
+    """The largest number of splits; 0 if there is no history."""
     plans: Quantity
 
 
 @dataclass(frozen=True, slots=True)
 class CatchUp:
-    """Reading the whole history while new messages arrive."""
+    """The figures of reading the whole history while new messages arrive."""
 
     work: Quantity
-    """CPU of executors."""
+    """The CPU time of executors."""
     planning: Quantity
-    """Time in which the driver plans."""
+    """The time in which the driver plans."""
     new: Quantity
-    """Cores for the new messages."""
+    """The number of cores for the new messages."""
     cores: Quantity
-    """All cores that are needed."""
+    """The total number of cores that are needed."""
     bytes_a_second: Quantity
-    """Bytes a second into all executors together."""
+    """The bytes per second that all executors together receive."""
     executors: Quantity
     time: Quantity
     from_bookies: Quantity
     from_object_storage: Quantity
-    """Bytes a second of offloaded ledgers and of tables."""
+    """The bytes per second from offloaded ledgers and from tables."""
     from_brokers: Quantity
 
 
 def message_costs(given: WorkloadQuantities, costs: Costs, value_format: str) -> MessageCosts:
     """Return the cost of a message.
 
-    If `OF_A_TOPIC` is among the costs, decoding costs what was measured for that topic.
+    If the costs contain `OF_A_TOPIC`, the cost of that topic replaces the costs of decoding.
     """
     written = given.written * (
         costs.for_format("encode", value_format, "message")
@@ -105,7 +105,10 @@ def mean_rate(given: WorkloadQuantities) -> Quantity:
 
 
 def ledgers_a_day(given: WorkloadQuantities) -> Quantity:
-    """Return the ledgers of one topic partition a day: a ledger ends by time, entries or bytes, whichever is first."""
+    """Return the number of ledgers per topic partition and day.
+
+    A broker closes a ledger at the first limit that the ledger reaches: time, entries or bytes.
+    """
     one = given.messages_a_day / given.topics
     by_time = SECONDS_A_DAY / given.ledger_time
     by_entries = one / given.entry_messages / given.ledger_entries
@@ -192,7 +195,7 @@ def _work(given: WorkloadQuantities, costs: Costs, history: History, message: Me
 
 
 def planning_time(given: WorkloadQuantities, costs: Costs, history: History) -> Quantity:
-    """Return the time of all plans together: the driver's own work, and its waiting for answers."""
+    """Return the total time of all plans, which is the driver's own work plus its waiting for answers."""
     own = (
         history.plans * (given.topics * costs["plan.topic"] + history.ledgers * costs["plan.ledger"])
         + history.ledgers * costs["plan.read"]

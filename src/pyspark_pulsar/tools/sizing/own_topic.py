@@ -1,4 +1,4 @@
-"""Measuring the cost of a topic's messages: some of them are fetched from the broker and decoded."""
+"""Measurement of the cost of a topic's messages. Some of the messages are fetched from the broker and decoded."""
 
 from __future__ import annotations
 
@@ -25,21 +25,21 @@ from pyspark_pulsar.tools.sizing.workload import FORMATS
 
 _ENOUGH_BYTES: Final = 256 << 20
 _LEAST_MESSAGES: Final = 100_000
-"""The number of messages from which the CPU of subscribing is negligible."""
+"""The smallest number of messages for which the CPU time of subscribing is negligible."""
 
 
 @dataclass(frozen=True, slots=True)
 class TopicSample:
-    """The means of the messages that were read."""
+    """The mean values of the messages that were read."""
 
     messages: int
     message_bytes: float
-    """Stored bytes."""
+    """The mean stored size of a message, in bytes."""
     entry_messages: float
     message_cpu: float | None
     """CPU seconds to fetch and decode one message with all columns of the read; None if there were too few messages."""
     format: str
-    """One of `FORMATS`."""
+    """The format of the values, which is a member of `FORMATS`."""
     columns: int
 
 
@@ -56,13 +56,13 @@ class _Sum:
 
 
 def sample_topic(options: ReadOptions, seconds: float = 10.0) -> TopicSample:
-    """Read messages from the start of a batch's range, and return their means.
+    """Read messages from the start of a batch's range, and return their mean values.
 
-    All threads of this process count, so it must do nothing else.
+    The measured CPU time includes all threads of this process, so the process must do nothing else.
 
     Args:
         options: The options of the batch.
-        seconds: The largest duration.
+        seconds: The longest duration, in seconds.
 
     Raises:
         OptionError: The range has no messages.
@@ -140,7 +140,7 @@ def _is_enough(total: _Sum, ends: float) -> bool:
 
 
 def _format(info: SchemaInfo | None) -> str:
-    """Return the format whose costs of encoding are the closest."""
+    """Return the member of `FORMATS` whose costs of encoding are closest to the costs of this schema."""
     if info is None or info.type in (SchemaType.NONE, SchemaType.BYTES):
         return "BYTES"
     if info.type is SchemaType.PROTOBUF:

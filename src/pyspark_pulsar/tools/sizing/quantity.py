@@ -1,10 +1,10 @@
-"""Numbers with units that remember their formulas, so that each figure is shown with its own formula.
+"""Numbers with a unit and a formula, so that each figure can be shown with its own formula.
 
     rate = messages_a_day / seconds_a_day       # 69,444 messages/s, "messages a day / 86,400 s/day"
-    cores = (rate * cost).named("cores")        # the cost is in core·s/messages; so this is in cores
+    cores = (rate * cost).named("cores")        # cost is in core·s/message, so cores is in cores
 
-Later formulas contain a named quantity by its name. Adding or comparing quantities with different units raises
-`ValueError`, because it is a fault in the model, which its tests find.
+Formulas show a named quantity by its name. Adding or comparing quantities with different units raises `ValueError`,
+because such an operation is a fault in the model.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ _LARGE: Final = 1000
 
 @dataclass(frozen=True, slots=True)
 class Quantity:
-    """An immutable number with its unit and formula, which `quantity` and arithmetic create."""
+    """An immutable number with its unit and formula. The function `quantity` and arithmetic create instances."""
 
     value: float
     units: Units
     formula: str
-    """How the value was computed; of an input, its number."""
+    """The formula of the value; for an input, its number and unit."""
     source: str = ""
-    """Where the number of an input is from: an option, a file, a measurement."""
+    """The origin of an input's number, such as an option, a file or a measurement."""
     name: str = ""
     binding: int = _ATOM
     """The precedence of the outermost operation of the formula, for parentheses."""
@@ -46,7 +46,7 @@ class Quantity:
 
     @property
     def unit(self) -> str:
-        """The unit, such as `B/s`; empty for a plain number."""
+        """The unit, such as `B/s`; empty for a number without a unit."""
         numerator = "·".join(_power(base, power) for base, power in self.units if power > 0)
         denominator = "/".join(_power(base, -power) for base, power in self.units if power < 0)
         return f"{numerator or ('1' if denominator else '')}{'/' if denominator else ''}{denominator}"
@@ -73,7 +73,7 @@ class Quantity:
         return Quantity(value, self.units, f"{self.term(_SUM)} {sign} {right}", binding=_SUM)
 
     def term(self, binding: int) -> str:
-        """Return the text of this quantity in a formula with an operation of this precedence."""
+        """Return the text of this quantity as an operand of an operation with the precedence `binding`."""
         if self.name:
             return self.name
         return f"({self.formula})" if self.binding < binding else self.formula
@@ -84,9 +84,9 @@ def quantity(value: float, unit: str, name: str = "", source: str = "") -> Quant
 
     Args:
         value: The number.
-        unit: Base units joined by `*`; those after a `/` divide, as in `core*s/message/topic`.
+        unit: Base units joined by `*`. The units after a `/` divide, as in `core*s/message/topic`.
         name: The name in formulas.
-        source: Where the number is from.
+        source: The origin of the number.
 
     """
     powers: dict[str, int] = {}
@@ -100,7 +100,7 @@ def quantity(value: float, unit: str, name: str = "", source: str = "") -> Quant
 
 def rounded_up(number: Quantity) -> Quantity:
     """Round up to the next whole number."""
-    # Arithmetic has noise in the last digits: 3.0000000000000004 cores are 3.
+    # Arithmetic has noise in the last digits, so 3.0000000000000004 cores must become 3, and not 4.
     whole = float(math.ceil(number.value - 1e-12 * max(1.0, abs(number.value))))
     return Quantity(whole, number.units, f"round_up({number.name or number.formula})")
 
@@ -116,7 +116,7 @@ def smallest(*choices: Quantity) -> Quantity:
 
 
 def share_hit(throws: Quantity, boxes: Quantity) -> Quantity:
-    """Return the share of boxes that at least one of the random throws hits: 1 - exp(-throws / boxes)."""
+    """Return the share of boxes that at least one of the random throws hits: `1 - exp(-throws / boxes)`."""
     ratio = throws.value / boxes.value
     return Quantity(-math.expm1(-ratio), (), f"(1 - exp(-{throws.term(_ATOM)} / {boxes.term(_ATOM)}))")
 
@@ -149,7 +149,7 @@ def _power(base: str, power: int) -> str:
 
 
 def number_text(value: float) -> str:
-    """Return a number with four significant digits and grouped thousands; a whole number is exact."""
+    """Return a number as text with grouped thousands. Numbers below 1000 have four significant digits, if not whole."""
     if value == int(value) and abs(value) < _LARGE**5:
         return f"{int(value):,}"
     if abs(value) >= _LARGE:

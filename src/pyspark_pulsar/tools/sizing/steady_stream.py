@@ -1,4 +1,4 @@
-"""A stream that keeps up: the cost of each trigger, the cores at its peak, and its lag."""
+"""A stream that keeps up, with the cost of each trigger, the number of cores at its peak, and its lag."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ class SteadyStream:
 
     rate: Quantity
     from_brokers: Quantity
-    """Bytes a second into all executors together."""
+    """The bytes per second that all executors together receive."""
     messages: Quantity
-    """Messages of a micro-batch."""
+    """The number of messages of one micro-batch."""
     active: Quantity
-    """Topic partitions with new messages at a trigger."""
+    """The number of topic partitions with new messages at a trigger."""
     tasks: Quantity
     driver: Quantity
-    """CPU of the driver for a micro-batch."""
+    """The CPU time of the driver for one micro-batch."""
     work: Quantity
-    """CPU of executors for a micro-batch."""
+    """The CPU time of executors for one micro-batch."""
     left: Quantity
-    """The time of a trigger that is left for executors."""
+    """The part of the trigger interval that is left for executors."""
     cores: Quantity
     executors: Quantity
     duration: Quantity
-    """Duration of a micro-batch."""
+    """The duration of one micro-batch."""
     mean_lag: Quantity
     most_lag: Quantity
     lag_messages: Quantity
@@ -43,7 +43,7 @@ class SteadyStream:
 def steady_stream(
     given: WorkloadQuantities, costs: Costs, history: History, message: MessageCosts
 ) -> SteadyStream:
-    """Return the figures. Raises `OptionError` if the trigger interval is too short for the work of the driver."""
+    """Compute the figures. Raises `OptionError` if the trigger interval is too short for the work of the driver."""
     rate = (mean_rate(given) * given.peak).named("messages a second at the peak")
     incoming = (rate * given.message_bytes).named("from brokers at the peak")
     messages = (rate * given.trigger).named("messages of a micro-batch")
@@ -95,7 +95,7 @@ def steady_stream(
 
 
 def _tasks(size: Quantity, active: Quantity) -> Quantity:
-    """Return the tasks of a micro-batch, as `read.planning.splits.tasks` combines splits."""
+    """Return the number of tasks of a micro-batch, by the rules of `read.planning.splits.tasks`."""
     opened = active * quantity(float(OPEN_BYTES), "B/topic")
     by_size = (opened + size) / quantity(float(TASK_BYTES), "B/task")
     each = active * quantity(1.0, "task/topic")

@@ -8,42 +8,42 @@ from typing import Final
 from pyspark_pulsar.errors import OptionError
 
 FORMATS: Final = ("AVRO", "JSON", "PROTOBUF_NATIVE", "BYTES")
-"""Formats of values that have costs of their own. `BYTES` is for topics without schema."""
+"""The formats of values that have separate costs. `BYTES` is for topics without schema."""
 
 GIBIBYTE: Final = 2**30
 _MOST: Final = 1e18
 _LEAST: Final = 1e-6
-"""The smallest number other than 0, so that quotients stay finite."""
+"""The smallest allowed number other than 0, so that quotients stay finite."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Workload:
-    """A load: all topics are assumed to be alike, and messages to arrive evenly through the day, except for `peak`.
+    """A load of equal topics. Messages are assumed to arrive evenly through the day, except for `peak`.
 
-    Raises `OptionError` for an impossible load: negative numbers, shares above 1, a millionth of a message a day.
+    Raises `OptionError` for an impossible load, such as negative numbers or shares above 1.
     """
 
     topics: float
-    """Topic partitions."""
+    """The number of topic partitions."""
     messages_a_day: float
-    """Messages of all topics together."""
+    """The number of messages per day, for all topics together."""
     message_bytes: float
-    """The mean of stored bytes: after compression, including the message's share of its entry."""
+    """The mean stored size of a message in bytes, after compression, including the message's share of its entry."""
     entry_messages: float = 10.0
     """The mean number of messages that a producer puts into one entry."""
     format: str = "AVRO"
     columns: float = 10.0
-    """Columns that a query reads."""
+    """The number of columns that a query reads."""
     days: float = 0.0
-    """Days of history to read."""
+    """The number of days of history to read."""
     in_object_storage: float = 0.0
     """The share of the history whose ledgers are offloaded."""
     in_columns: float = 0.0
-    """The share of the history in topics' tables. The rest is on bookies."""
+    """The share of the history in topics' tables. History that is neither in tables nor offloaded is on bookies."""
     written: float = 0.0
-    """Messages written back to Pulsar, for each message that is read."""
+    """The number of messages that are written back to Pulsar for each message that is read."""
     catch_up_hours: float = 24.0
-    """The wanted time to read the history."""
+    """The wanted time to read the history, in hours."""
     trigger_seconds: float = 10.0
     """The time from the start of one micro-batch to the start of the next."""
     peak: float = 2.0
@@ -62,11 +62,11 @@ class Workload:
     split_bytes: float = 64.0 * 2**20
     """The option `maxBytesPerPartition` for reading the history."""
     batch_tasks: float = 100_000.0
-    """The largest number of splits of one plan of the history, which is read in as many batches as necessary."""
+    """The largest number of splits of one plan. The history is read in as many batches as necessary."""
     admin_seconds: float = 0.05
     """The time in which the admin REST API answers a request about a topic partition.
 
-    It opens each of its ledgers for one.
+    For one such request, the broker opens each ledger of the topic partition.
     """
     object_seconds: float = 0.03
     """The time in which object storage answers a small request."""

@@ -1,4 +1,4 @@
-"""A workload as quantities, with their names in formulas."""
+"""Conversion of a workload to quantities with the names that formulas show."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _HOUR: Final = 3600.0
 _GIGABIT: Final = 1e9 / 8
 
 _NAMED: Final[dict[str, tuple[str, str, float]]] = {
-    # By the name in `Workload`: the name in formulas, the unit, and the factor to that unit.
+    # Each field of `Workload` maps to its name in formulas, its unit, and the factor that converts to this unit.
     "topics": ("topics", "topic", 1.0),
     "messages_a_day": ("messages a day", "message/day", 1.0),
     "message_bytes": ("bytes a message", "B/message", 1.0),
@@ -40,7 +40,7 @@ _NAMED: Final[dict[str, tuple[str, str, float]]] = {
 
 @dataclass(frozen=True, slots=True)
 class WorkloadQuantities:
-    """The numbers of a workload, in base units: bytes, seconds."""
+    """The numbers of a workload as quantities, in base units such as bytes and seconds."""
 
     topics: Quantity
     messages_a_day: Quantity

@@ -1,7 +1,7 @@
 """A real Pulsar server on this machine, for a first try, the demo and the tests.
 
-It is not for production: one broker and one bookie in one process, on the loopback interface, without authentication,
-and without waiting for the disk.
+The server is not for production. It has one broker and one bookie in one process, listens on the loopback interface,
+and has no authentication. It does not wait until data is on the disk.
 """
 
 from pyspark_pulsar.tools.standalone.distribution.artifact import ServerArtifact

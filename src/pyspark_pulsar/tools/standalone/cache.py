@@ -1,4 +1,4 @@
-"""The folder of server distributions and data of instances, and a lock between processes that use it."""
+"""The folder for server distributions and data of instances, and a lock for processes that use the folder."""
 
 import contextlib
 import fcntl
@@ -15,8 +15,8 @@ _POLL_SECONDS = 0.1
 def cache_root() -> Path:
     """Return `$PYSPARK_PULSAR_CACHE`, or `$XDG_CACHE_HOME/pyspark-pulsar`, or `~/.cache/pyspark-pulsar`.
 
-    The first that is set counts. The folder may not exist. A relative XDG folder is ignored, as the XDG specification
-    requires.
+    The first variable that is set determines the folder. The folder need not exist. A relative `$XDG_CACHE_HOME` is
+    ignored, because the XDG specification requires this.
     """
     own = os.environ.get("PYSPARK_PULSAR_CACHE", "")
     if own:
@@ -30,15 +30,15 @@ def cache_root() -> Path:
 def locked(
     path: Path, *, deadline_seconds: float, doing: str, on_wait: Callable[[], None] | None = None
 ) -> Iterator[None]:
-    """Hold the exclusive lock file `path`; other processes and threads of this machine wait.
+    """Lock the file `path` exclusively. Other processes and threads of this machine wait for the lock.
 
-    The lock belongs to the kernel, so it is free when its holder dies.
+    The kernel releases the lock if the process that holds the lock dies.
 
     Args:
         path: The lock file.
-        deadline_seconds: The longest wait.
-        doing: What the holder is doing, for the error text.
-        on_wait: Called once if the lock is not free.
+        deadline_seconds: The longest wait for the lock.
+        doing: A description of the work under the lock, for the error text.
+        on_wait: A function that is called once if the lock is not free.
 
     Raises:
         StandaloneFailed: The lock was not free in time.

@@ -1,4 +1,4 @@
-"""Starting the process of a server: finding the JDK, and binding the server to its caller if requested."""
+"""The start of a server's process, and a check of the JDK. On request, the server ends with its caller."""
 
 import os
 import re
@@ -18,7 +18,7 @@ _VERSION = re.compile(r'version "(?:1\.)?(\d+)')
 
 
 def check_java() -> None:
-    """Raise PrerequisiteMissing unless the `java` of `bin/pulsar` can run this Pulsar."""
+    """Raise PrerequisiteMissing if the `java` that `bin/pulsar` would run is missing or too old."""
     java_home = os.environ.get("JAVA_HOME")
     command = str(Path(java_home) / "bin" / "java") if java_home else "java"
     java = shutil.which(command)
@@ -49,7 +49,7 @@ class ServerProcess:
             command: The program and its arguments.
             environment: All environment variables of the command.
             log: The file for the output.
-            with_caller: Start a watchdog too, which ends the command when this process dies.
+            with_caller: Also start a watchdog that ends the command when this process dies.
 
         Raises:
             StandaloneFailed: The command ended immediately.

@@ -1,4 +1,4 @@
-"""A local Pulsar server: start, stop, status. As a context manager, it ends with the caller."""
+"""A local Pulsar server that a program can start and stop. In a `with` block, the server ends with the program."""
 
 import dataclasses
 import enum
@@ -48,7 +48,7 @@ class InstanceState(enum.StrEnum):
 
 @dataclass(frozen=True)
 class InstanceStatus:
-    """The status of an instance. URLs and process id are None unless its process runs."""
+    """The status of an instance. The URLs and the process id are None if no server process runs."""
 
     state: InstanceState
     data: Path
@@ -62,21 +62,22 @@ class InstanceStatus:
 class LocalPulsar:
     """A Pulsar standalone server on the loopback interface, with its own data folder.
 
-    A `with` block starts the server, and stops it at the end, also if this process is killed. Without a block, call
-    `start`: creating the object changes nothing. Transactions are on. Messages and topics are kept forever.
+    A `with` block starts the server. The server stops at the end of the block, or if this process is killed. Without a
+    block, call `start`, because creating the object starts nothing. Transactions are enabled. Messages and topics are
+    kept forever.
 
     Args:
-        name: The name of a data folder in the cache.
+        name: The name of the instance's data folder in the cache.
         version: One of `SERVER_VERSIONS`; by default the version of the last start on the data, or `DEFAULT_VERSION`.
-        data: Another data folder.
+        data: A data folder to use instead of a folder in the cache.
         broker_port: The port of the broker; by default the port of the last start if it is free, or any free port.
         web_port: The port of the admin REST API, chosen in the same way.
         config: More settings for `standalone.conf`, by Pulsar's names.
-        heap_mebibytes: The heap of the server's JVM.
+        heap_mebibytes: The size of the heap of the server's JVM.
         start_deadline_seconds: The longest wait for the server to be healthy.
 
     Raises:
-        OptionError: The name is no plain file name, or the version does not exist.
+        OptionError: The name has characters that are not allowed, or the version is not available.
 
     """
 
@@ -112,30 +113,33 @@ class LocalPulsar:
 
     @property
     def service_url(self) -> str:
-        """URL for Pulsar clients. Raises `StandaloneFailed` unless the server runs."""
+        """The URL for Pulsar clients. Raises `StandaloneFailed` if no server runs."""
         return self._running().service_url
 
     @property
     def admin_url(self) -> str:
-        """URL of the admin REST API. Raises `StandaloneFailed` unless the server runs."""
+        """The URL of the admin REST API. Raises `StandaloneFailed` if no server runs."""
         return self._running().admin_url
 
     @property
     def version(self) -> str:
-        """Version of Pulsar: the requested one, or the version of the last start on the data, or the default."""
+        """The requested version of Pulsar.
+
+        If no version is requested, this is the version of the last start on the data, or `DEFAULT_VERSION`.
+        """
         record = read_record(self._record_file)
         return self._version_after(record)
 
     @property
     def home(self) -> Path:
-        """Folder of the server, with Pulsar's `bin`, `conf` and `lib`; it is downloaded if necessary.
+        """The folder of the server, with Pulsar's `bin`, `conf` and `lib`. The server is downloaded if necessary.
 
         A server that is assembled from libraries has only the program `pulsar` in `bin`.
         """
         return fetch_server(server_of(self.version))
 
     def start(self, *, with_caller: bool = False) -> bool:
-        """Start the server and wait until it is healthy; return False if it was running.
+        """Start the server and wait until it is healthy. Return False if the server was running already.
 
         The server outlives this process, unless `with_caller` is true. After an error, no process of the server runs.
 
@@ -143,11 +147,12 @@ class LocalPulsar:
             with_caller: End the server when this process dies.
 
         Raises:
-            PrerequisiteMissing: There is no JDK or no Maven.
+            PrerequisiteMissing: A JDK or Maven is not installed.
             StandaloneFailed: The server did not start, another version runs, or a newer version wrote the data.
 
         """
-        # Check before downloading anything. The record that is read under the lock decides.
+        # Check before downloading anything. The check is repeated under the lock, because the record may change before
+        # then.
         self._require_compatible(read_record(self._record_file))
         home = self.home
         check_java()
@@ -166,9 +171,10 @@ class LocalPulsar:
         return True
 
     def stop(self) -> bool:
-        """Stop the server and wait until its process is gone; return False if none was running.
+        """Stop the server and wait until its process has ended. Return False if no server was running.
 
-        Signals go only to the process that was recorded at the start, never to another process with its id.
+        Signals are sent only to the process that was recorded at the start. A later process with the same id gets no
+        signal.
 
         Raises:
             StandaloneFailed: The process does not end on SIGKILL.
@@ -185,7 +191,7 @@ class LocalPulsar:
         return ran
 
     def status(self) -> InstanceStatus:
-        """Return the present status; the only wait is for one answer of the server."""
+        """Return the present status. If a server runs, this waits for the answer to a health check."""
         record = read_record(self._record_file)
         if record is None or record.process is None or not record.alive():
             version = None if record is None else record.version
@@ -204,8 +210,8 @@ class LocalPulsar:
     def tool_environment(self) -> dict[str, str]:
         """Return the environment in which Pulsar's command-line tools use this server.
 
-        The tools are `home/bin/pulsar-client`, `pulsar-admin` and `pulsar-perf`. Raises `StandaloneFailed` unless the
-        server runs.
+        The tools are `home/bin/pulsar-client`, `pulsar-admin` and `pulsar-perf`. Raises `StandaloneFailed` if no server
+        runs.
         """
         record = self._running()
         client_conf = self.data / "client.conf"
@@ -218,7 +224,7 @@ class LocalPulsar:
         """Start the server.
 
         Raises:
-            StandaloneFailed: The server was running already. It must not end with this block.
+            StandaloneFailed: The server was running already, so it must not end with this block.
 
         """
         if not self.start(with_caller=True):

@@ -1,7 +1,7 @@
-"""Processes by an identity that survives the reuse of process ids, and ending them.
+"""Identities of processes that stay unique when the kernel reuses process ids.
 
 A process id alone is ambiguous after a crash or a restart of the machine, because the kernel assigns it to another
-program. Together with its start time, it names one process forever.
+program. A process id together with the start time identifies one process forever.
 """
 
 import os
@@ -20,7 +20,7 @@ _ZOMBIE = "Z"
 class ProcessIdentity:
     """A process that leads its own process group.
 
-    `started` is opaque. Equal values mean the same process.
+    `started` is an opaque form of the start time. Equal values of both fields mean the same process.
     """
 
     pid: int
@@ -28,7 +28,7 @@ class ProcessIdentity:
 
     @staticmethod
     def find(pid: int) -> "ProcessIdentity | None":
-        """Return the identity of the live process `pid`, or None; a zombie is not alive."""
+        """Return the identity of the process `pid`, or None if that process is not alive. A zombie is not alive."""
         started = _start_of(pid)
         return None if started is None else ProcessIdentity(pid, started)
 
@@ -42,8 +42,8 @@ class ProcessIdentity:
         No signal is sent if the process id belongs to another process by now.
 
         Args:
-            grace_seconds: The wait after SIGTERM.
-            kill_seconds: The wait after SIGKILL.
+            grace_seconds: The longest wait after SIGTERM.
+            kill_seconds: The longest wait after SIGKILL.
 
         """
         for number, seconds in ((signal.SIGTERM, grace_seconds), (signal.SIGKILL, kill_seconds)):

@@ -1,4 +1,7 @@
-"""The record of an instance's server: `instance.json` in its data folder, written before the server is healthy."""
+"""The record of an instance's server, which is the file `instance.json` in the data folder.
+
+The record is written before the server is healthy.
+"""
 
 import dataclasses
 import json
@@ -14,7 +17,7 @@ _FORMAT = 1
 
 @dataclass(frozen=True)
 class InstanceRecord:
-    """The last start of an instance. `process` is None after a stop; the ports are kept for the next start."""
+    """The last start of an instance. After a stop, `process` is None, and the ports stay for the next start."""
 
     process: ProcessIdentity | None
     broker_port: int
@@ -24,12 +27,12 @@ class InstanceRecord:
 
     @property
     def service_url(self) -> str:
-        """URL for Pulsar clients."""
+        """The URL for Pulsar clients."""
         return f"pulsar://{LOOPBACK}:{self.broker_port}"
 
     @property
     def admin_url(self) -> str:
-        """URL of the admin REST API."""
+        """The URL of the admin REST API."""
         return f"http://{LOOPBACK}:{self.web_port}"
 
     def alive(self) -> bool:
@@ -38,7 +41,7 @@ class InstanceRecord:
 
 
 def read_record(path: Path) -> InstanceRecord | None:
-    """Return the record, or None if there is none. Raises StandaloneFailed if the file has another format."""
+    """Return the record, or None if the file does not exist. Raises StandaloneFailed if the file has another format."""
     try:
         return _parsed(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
@@ -61,7 +64,7 @@ def _parsed(text: str) -> InstanceRecord:
 
 
 def write_record(path: Path, record: InstanceRecord) -> None:
-    """Replace the record atomically, so that no reader sees half of one."""
+    """Replace the record atomically, so that no reader sees an incomplete record."""
     document = {"format": _FORMAT, **dataclasses.asdict(record)}
     draft = path.with_name(path.name + ".new")
     draft.write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")

@@ -11,7 +11,8 @@ _POLL_SECONDS = 0.2
 _OK = 200
 _REQUEST_SECONDS = 10.0
 
-# The broker returns transaction ids only after it owns this topic. A request for the owner assigns the topic.
+# The broker returns transaction ids only after it owns this topic. A lookup of the topic assigns the topic to the
+# broker.
 _COORDINATOR_LOOKUP = "/lookup/v2/topic/persistent/pulsar/system/transaction_coordinator_assign-partition-0"
 _HEALTH = "/admin/v2/brokers/health"
 
@@ -31,7 +32,7 @@ def wait_until_healthy(
 
     Args:
         admin_url: The URL of the admin REST API.
-        alive: Returns whether the process of the server runs.
+        alive: A function that returns whether the process of the server runs.
         transactions: Wait for the transaction coordinator too.
         deadline_seconds: The longest wait.
 

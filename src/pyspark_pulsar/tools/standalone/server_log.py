@@ -1,4 +1,4 @@
-"""The log of a server: the output of `bin/pulsar`, one file per start. The previous file is kept."""
+"""The log of a server, which is the output of `bin/pulsar`. Each start writes a new file. The previous file is kept."""
 
 import re
 import time
@@ -15,7 +15,7 @@ _LOSS_SECONDS = 0.5
 
 
 def rotate_log(log: Path) -> None:
-    """Rename the log of the last start to `<name>.1`, and replace an older one."""
+    """Rename the log of the last start to `<name>.1`. This replaces the log of an earlier start."""
     if log.exists():
         log.replace(log.with_name(log.name + ".1"))
 
@@ -23,11 +23,12 @@ def rotate_log(log: Path) -> None:
 def registers_endlessly(log: Path) -> bool:
     """Return whether the server reports its bookie's registration as lost again and again.
 
-    If it does, this call lasts half a second. A server sometimes does this when it starts on the data of a killed
-    server (Pulsar 4.0.8). The registration of the killed server still exists. The new server deletes it and registers
-    again. Then the notification of the deletion arrives, and the server treats it as a loss of the new registration. So
-    it deletes and registers again, because `ResourceLockImpl` compares descriptions of bookies that are never equal.
-    Such a server works, but it uses most of a core, and logs a megabyte a second.
+    If the server does, this call lasts half a second. This endless registration sometimes occurs when a server starts
+    on the data of a killed server (Pulsar 4.0.8). The registration of the killed server still exists. The new server
+    deletes that registration and registers again. Then the notification of the deletion arrives, and the server treats
+    it as a loss of the new registration. So the server deletes and registers again. The reason is that
+    `ResourceLockImpl` compares descriptions of bookies that are never equal. Such a server works, but it uses most of a
+    core, and logs a megabyte a second.
     """
     losses = _registrations_lost(log)
     if losses < _MANY_LOSSES:
@@ -42,9 +43,9 @@ def _registrations_lost(log: Path) -> int:
 
 
 def end_of_log(log: Path) -> str:
-    """Return the last lines for an error message, and before them earlier lines that name errors.
+    """Return the last lines of the log for an error message, after earlier lines that name errors.
 
-    A server that fails logs its orderly shutdown after the reason.
+    The earlier lines are needed, because a server that fails logs its shutdown after the reason.
     """
     try:
         lines = [line[:_LINE_WIDTH] for line in log.read_text("utf-8", "replace").splitlines()]

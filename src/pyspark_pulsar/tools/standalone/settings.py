@@ -1,6 +1,6 @@
 """Configuration and environment of a server: Pulsar's own `standalone.conf` and the settings of this package.
 
-The file has the format of Java's properties. The last of several equal keys counts.
+The file has the format of Java's properties. If a key occurs several times, Pulsar uses the last value.
 """
 
 import os
@@ -24,7 +24,7 @@ _FOREIGN_VARIABLES = ("PULSAR_", "BOOKIE_", "BK_")
 
 
 def server_settings(broker_port: int, web_port: int, extra: Mapping[str, str]) -> dict[str, str]:
-    """Return the settings that differ from Pulsar's `standalone.conf`; `extra` wins.
+    """Return the settings that differ from Pulsar's `standalone.conf`. Settings in `extra` override these settings.
 
     Raises:
         OptionError: `extra` has a setting for which this package has an option.
@@ -49,7 +49,7 @@ def server_settings(broker_port: int, web_port: int, extra: Mapping[str, str]) -
         "defaultRetentionTimeInMinutes": "-1",
         "defaultRetentionSizeInMB": "-1",
         "journalSyncData": "false",
-        # The same value as in Pulsar's bookkeeper.conf. By default, a bookie reads its disk 512 bytes at a time.
+        # This is the value in Pulsar's `bookkeeper.conf`. By default, a bookie reads its disk in blocks of 512 bytes.
         "readBufferSizeBytes": "4096",
         **extra,
     }
@@ -78,7 +78,7 @@ def write_settings(base: Path, target: Path, settings: Mapping[str, str]) -> Non
 
 
 def server_environment(conf: Path, logs: Path, heap_mebibytes: int) -> dict[str, str]:
-    """Return the environment for `bin/pulsar`: the caller's, without the variables that configure this script."""
+    """Return the environment for `bin/pulsar`, without the caller's variables that would configure this script."""
     heap = f"{heap_mebibytes}m"
     return {
         **plain_environment(),
@@ -109,7 +109,7 @@ def choose_port(port_option: int | None, before: int | None, *, avoid: int | Non
         avoid: A port that is in use by the same server.
 
     Raises:
-        OptionError: `port_option` is no port.
+        OptionError: `port_option` is not a valid port number.
         StandaloneFailed: `port_option` is in use, or no free port was found.
 
     """
@@ -137,7 +137,8 @@ def choose_port(port_option: int | None, before: int | None, *, avoid: int | Non
 
 def _is_free(port: int) -> bool:
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
-        # Java's server sockets set this option too: a port with only closed, lingering connections is free.
+        # Java's server sockets set this option too. With it, a port is free if its only connections are closed and
+        # lingering.
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind((LOOPBACK, port))

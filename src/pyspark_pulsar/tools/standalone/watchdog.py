@@ -1,11 +1,11 @@
-"""Running a command, and ending it when the process that requested it is gone, for any reason.
+"""A script that runs a command, and ends the command when the process that requested it is gone for any reason.
 
 `LocalPulsar` starts this script as `python -I -S watchdog.py PARENT_PID COMMAND...`, so it uses only the standard
 library. The script prints the command's process id on standard output. The command's output goes to this script's
-standard error. The script ends with the command, with the same exit code.
+standard error. The script ends when the command ends, with the same exit code.
 
-It polls its parent's process id. The alternatives fail: PR_SET_PDEATHSIG exists only on Linux, and fires when the
-*thread* that started the child ends. A pipe stays open in every forked child of the parent.
+The script polls its parent's process id, because the alternatives fail. PR_SET_PDEATHSIG exists only on Linux, and
+sends its signal when the *thread* that started the child ends. A pipe stays open in every forked child of the parent.
 """
 
 import os

@@ -147,7 +147,7 @@ def test_a_table_that_was_replaced(
     first = metadata.snapshots[0]
     assert first.summary is not None
     files = {key: text for key, text in first.summary.additional_properties.items() if key != POSITIONS}
-    replaced = Snapshot(
+    replaced = Snapshot(  # type: ignore[call-arg]
         snapshot_id=77, sequence_number=4, timestamp_ms=first.timestamp_ms, manifest_list=first.manifest_list,
         summary=Summary(Operation.APPEND, **files),
     )  # fmt: skip

@@ -7,8 +7,8 @@ import org.pysparkpulsar.source.PulsarException;
 import scala.Product;
 
 /**
- * Access to plan nodes by the names of their fields. Spark's versions add fields, so positions differ between
- * them.
+ * Access to plan nodes by the names of their fields. Some versions of Spark add fields, so the position of a
+ * field differs between versions.
  */
 final class CaseClass {
   private CaseClass() {}
@@ -32,7 +32,7 @@ final class CaseClass {
     return made.productElement(index(made, field));
   }
 
-  /** Creates a node with all fields that it has in this version. */
+  /** Creates a node with all fields that the class has in this version of Spark. */
   static <T> T of(Class<T> kind, List<Object> fields) {
     try {
       for (Constructor<?> constructor : kind.getConstructors()) {

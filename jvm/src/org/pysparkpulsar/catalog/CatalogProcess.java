@@ -20,8 +20,8 @@ import org.pysparkpulsar.source.PulsarException;
 final class CatalogProcess {
   private static final ObjectMapper JSON = new ObjectMapper();
   /**
-   * The service. Its calls run one at a time, because the catalog in Python is made for one thread. Their deadline is
-   * long, because dropping a namespace drops topic after topic.
+   * The service. Its calls run one at a time, because the catalog in Python is made for one thread. The
+   * deadline of a call is long, because dropping a namespace drops one topic after the other.
    */
   private static final Service SERVICE = new Service("the Pulsar catalog", "pyspark_pulsar.catalog", 1, 900, 30);
 

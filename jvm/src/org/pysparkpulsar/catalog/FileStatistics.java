@@ -28,11 +28,12 @@ import org.apache.spark.unsafe.types.UTF8String;
 import scala.jdk.javaapi.CollectionConverters;
 
 /**
- * The statistics of files: bounds and null counts of their columns. They decide which files can have rows
- * that pass filters. A filter that is not understood, or without statistics, selects every file.
+ * The statistics of files: bounds and null counts of their columns. The statistics determine which files can
+ * have rows that pass the filters of a query. Every file is selected if a filter is unknown, or if statistics
+ * are missing.
  *
- * <p>Bounds are Long, Double or UTF8String, in Spark's order. The exception is NaN, which Spark orders above
- * all numbers. So floating-point columns have no upper bounds here.
+ * <p>Bounds are Long, Double or UTF8String, in Spark's order. NaN is missing in bounds, but Spark orders NaN
+ * above all numbers. So floating-point columns have no upper bounds here.
  */
 final class FileStatistics {
   private final long[] rows;
@@ -147,7 +148,7 @@ final class FileStatistics {
     return column.nulls[file] == null || column.nulls[file] < rows[file];
   }
 
-  /** Compares like compareTo. Returns null if the order is unknown. */
+  /** Compares two values in the same way as `compareTo`. Returns null if the order is unknown. */
   private static Integer order(Object left, Object right) {
     Object one = plain(left);
     Object other = plain(right);
@@ -164,7 +165,10 @@ final class FileStatistics {
     return null;
   }
 
-  /** Returns a literal's value in the type of a bound, or null if no bound has such a type. */
+  /**
+   * Returns a literal's value, converted to the type of a bound. Returns null if no bound has a type for this
+   * value.
+   */
   private static Object plain(Object value) {
     if (value instanceof Boolean flag) {
       return flag ? 1L : 0L;
@@ -178,7 +182,10 @@ final class FileStatistics {
     return value instanceof UTF8String ? value : null;
   }
 
-  /** Returns the statistics of a column at the top level, or of a field in one; null if there are none. */
+  /**
+   * Returns the statistics of a top-level column, or of a field inside a column; null if the statistics are
+   * unknown.
+   */
   private Bounds column(Expression value) {
     String path = path(value);
     return path == null ? null : columns.get(path);

@@ -62,8 +62,9 @@ final class InsertedColumns extends PlanRule {
   }
 
   /**
-   * Turns the write of a DataFrame into an INSERT statement. Spark compares a DataFrame's columns with the
-   * table's in the step that finds the table. For a statement it compares them in a later step.
+   * Turns the write of a DataFrame into an INSERT statement. For a DataFrame, Spark compares the columns with
+   * the table's columns in the same step that finds the table. For a statement, Spark compares them in a
+   * later step.
    */
   private static LogicalPlan asStatement(AppendData append, UnresolvedRelation relation) {
     Map<String, String> options = new HashMap<>(relation.options().asCaseSensitiveMap());
@@ -72,7 +73,8 @@ final class InsertedColumns extends PlanRule {
         relation.copy(relation.multipartIdentifier(), new CaseInsensitiveStringMap(options), relation.isStreaming()),
         Map$.MODULE$.empty(), seq(List.<String>of()), append.query(), false, false, true));
     if (CaseClass.has(append, EVOLUTION)) {
-      // These two fields exist since Spark 4.2: the replaced rows (none), and the schema evolution.
+      // Two fields exist since Spark 4.2. They contain the replaced rows (none here), and whether the write
+      // changes the table's schema.
       fields.add(none());
       fields.add(CaseClass.value(append, EVOLUTION));
     }
@@ -109,7 +111,7 @@ final class InsertedColumns extends PlanRule {
   }
 
   /**
-   * Returns a map whose keys are compared like column names: without case, unless `spark.sql.caseSensitive`
+   * Returns a map whose keys are compared like column names. Case is ignored unless `spark.sql.caseSensitive`
    * is set.
    */
   private static Map<String, DataType> byColumn() {

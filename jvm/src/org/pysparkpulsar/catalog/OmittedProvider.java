@@ -12,8 +12,8 @@ import scala.Option;
 /**
  * Lets `toTable` and `saveAsTable` create a table without a format.
  *
- * <p>Without a format Spark fills in its default source, and so seems to request Parquet files. A format from USING
- * in a SQL statement is kept, and the catalog checks it.
+ * <p>Without a format, Spark inserts its default source, which is usually Parquet. A format from USING in a
+ * SQL statement stays unchanged, and the catalog checks this format.
  */
 final class OmittedProvider extends PlanRule {
   @Override
@@ -31,7 +31,8 @@ final class OmittedProvider extends PlanRule {
   }
 
   /**
-   * Returns whether Spark filled in the format. A statement in SQL keeps its text in the origin of the name.
+   * Returns whether Spark inserted the format. For a statement in SQL, the origin of the name contains the
+   * statement's text.
    */
   private static boolean isOmitted(LogicalPlan name, TableSpecBase spec) {
     return name instanceof ResolvedIdentifier table

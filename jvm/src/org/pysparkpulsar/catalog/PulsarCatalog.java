@@ -31,11 +31,11 @@ import org.pysparkpulsar.process.Refusal;
 import org.pysparkpulsar.source.PulsarException;
 
 /**
- * Namespaces and topics of Pulsar as Spark's namespaces and tables.
+ * A catalog that shows the namespaces and topics of Pulsar as namespaces and tables of Spark.
  *
- * <p>The value of `spark.sql.catalog.NAME`; `spark.sql.catalog.NAME.*` are its settings. The class decides
- * nothing: the Python package (`pyspark_pulsar.catalog`) interprets names and properties, and {@link
- * CatalogProcess} calls it.
+ * <p>Users set `spark.sql.catalog.NAME` to the name of this class, and `spark.sql.catalog.NAME.*` to its
+ * settings. The class only passes calls on. The Python package (`pyspark_pulsar.catalog`) interprets names
+ * and properties, and {@link CatalogProcess} calls it.
  */
 public final class PulsarCatalog implements TableCatalog, SupportsNamespaces, ProcedureCatalog {
   private static final long MICROSECONDS = 1000;
@@ -145,7 +145,7 @@ public final class PulsarCatalog implements TableCatalog, SupportsNamespaces, Pr
     }
   }
 
-  /** Lists tables without loading each one, unlike Spark's default. */
+  /** Lists tables without loading them. Spark's default implementation would load each table. */
   @Override
   public TableSummary[] listTableSummaries(String[] namespace) throws NoSuchNamespaceException {
     return Arrays.stream(listTables(namespace))
@@ -197,7 +197,8 @@ public final class PulsarCatalog implements TableCatalog, SupportsNamespaces, Pr
   }
 
   /**
-   * Loads a table as of a time in microseconds (`TIMESTAMP AS OF`). It has the messages published until then.
+   * Loads a table as of a time in microseconds (`TIMESTAMP AS OF`). The table has the messages that were
+   * published until this time.
    */
   @Override
   public Table loadTable(Identifier table, long timestamp) throws NoSuchTableException {
@@ -278,7 +279,7 @@ public final class PulsarCatalog implements TableCatalog, SupportsNamespaces, Pr
             + "into it");
   }
 
-  /** Returns the changes of a table's rows, one for each message. Spark 4.1 never calls this. */
+  /** Returns the changes of a table's rows, one change for each message. Spark 4.1 never calls this method. */
   @Override
   public Changelog loadChangelog(Identifier table, ChangelogContext context, CaseInsensitiveStringMap options)
       throws NoSuchTableException {
@@ -308,7 +309,7 @@ public final class PulsarCatalog implements TableCatalog, SupportsNamespaces, Pr
   }
 
   /**
-   * Calls the process where Spark's interface declares no exception, and throws the refusal as an
+   * Calls the process for a method whose interface declares no exception. A refusal is thrown as an
    * AnalysisException.
    */
   private JsonNode callOrRaise(String call, ObjectNode arguments) {

@@ -19,7 +19,8 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 import org.pysparkpulsar.source.PulsarScanBuilder;
 
 /**
- * The `CHANGES` of a table. Each message is one change, whose kind the Python process and its tasks decide.
+ * The result of `CHANGES` for a table. Each message is one change. The Python process and the tasks determine
+ * the kind of each change.
  */
 final class PulsarChangelog implements Changelog {
   /** Options that Spark has already converted to a {@link ChangelogContext}. */
@@ -78,7 +79,7 @@ final class PulsarChangelog implements Changelog {
     return false;
   }
 
-  /** Returns false, because each message is a version of its own. */
+  /** Returns false, because each message is a separate version. */
   @Override
   public boolean containsIntermediateChanges() {
     return false;

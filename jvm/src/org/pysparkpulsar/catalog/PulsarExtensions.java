@@ -7,9 +7,9 @@ import scala.runtime.BoxedUnit;
 /**
  * The rules of this package, for `spark.sql.extensions`.
  *
- * <p>They let statements write metadata columns and let streams read them. They refuse to replace a topic,
- * which Spark would drop first, and ignore Spark's default source as a table's format. They read a topic's
- * table by Spark's own Parquet scan.
+ * <p>The rules allow statements to write metadata columns, and streams to read these columns. They refuse to
+ * replace a topic, because Spark would first drop the topic. They ignore Spark's default source as the format
+ * of a table. They use Spark's own Parquet scan to read a topic's table.
  */
 public final class PulsarExtensions implements Function1<SparkSessionExtensions, BoxedUnit> {
   @Override

@@ -31,8 +31,8 @@ final class PulsarProcedure implements UnboundProcedure, BoundProcedure {
    * Creates a procedure.
    *
    * @param described the answer to `load_procedure`
-   * @param caller calls the process
-   * @param table returns the arguments that name a table
+   * @param caller sends a call to the process
+   * @param table converts a name to the arguments for a table
    */
   PulsarProcedure(JsonNode described, BiFunction<String, ObjectNode, JsonNode> caller, Function<String, ObjectNode> table) {
     this.described = described;
@@ -95,8 +95,8 @@ final class PulsarProcedure implements UnboundProcedure, BoundProcedure {
   }
 
   /**
-   * Calls the procedure. Waiting for work in brokers happens here, so that the process can answer other
-   * calls.
+   * Calls the procedure. This method waits for work in brokers itself, so that the process can answer other
+   * calls in the meantime.
    */
   @Override
   public Iterator<Scan> call(InternalRow given) {

@@ -29,8 +29,8 @@ import org.pysparkpulsar.source.PythonSource;
 import org.pysparkpulsar.source.SourceWriteBuilder;
 
 /**
- * A topic. The data source reads and writes it, with the catalog's options as defaults of the query's
- * options.
+ * A topic as a table. The data source reads and writes the topic. The catalog's options are defaults for the
+ * query's options.
  */
 final class PulsarTable
     implements SupportsRead, SupportsWrite, SupportsMetadataColumns, TopicPartitions {
@@ -44,11 +44,11 @@ final class PulsarTable
   private final StructType read;
   /** The end of TIMESTAMP AS OF, in Unix milliseconds, exclusive; null without TIMESTAMP AS OF. */
   private final Long end;
-  /** The options of a scan, if they are settled; otherwise null. */
+  /** The final options of a scan, which replace the options of the query; null if the options are not final. */
   private final Map<String, String> settled;
   private Map<String, String> properties;
 
-  /** The calls to the Python process about a topic, made when a query needs the answer. */
+  /** The calls to the Python process about a topic. A call is sent when a query needs the answer. */
   interface TopicCalls {
     Map<String, String> properties();
 
@@ -104,8 +104,8 @@ final class PulsarTable
   }
 
   /**
-   * Returns the same table at an earlier time: with the messages published until then, that millisecond
-   * included.
+   * Returns the same table at an earlier time. The result has the messages that were published until the end
+   * of this millisecond.
    */
   PulsarTable upTo(long milliseconds) {
     return new PulsarTable(topic, read, milliseconds + 1, settled);
@@ -119,8 +119,7 @@ final class PulsarTable
   }
 
   /**
-   * Returns the same table with settled scans: they have these options, whatever the options of the query
-   * are.
+   * Returns the same table with final options. Scans use these options and ignore the options of the query.
    */
   PulsarTable settled(Map<String, String> options) {
     return new PulsarTable(topic, read, end, options);
@@ -192,8 +191,8 @@ final class PulsarTable
         TableCapability.MICRO_BATCH_READ,
         TableCapability.BATCH_WRITE,
         TableCapability.STREAMING_WRITE,
-        // A stream in complete mode requires this capability, and appends. The data source itself refuses
-        // INSERT OVERWRITE.
+        // A stream in complete mode requires this capability, although the data source then appends the rows.
+        // The data source itself refuses INSERT OVERWRITE.
         TableCapability.TRUNCATE);
   }
 
@@ -213,14 +212,14 @@ final class PulsarTable
     return new PulsarScanBuilder(PythonSource.make(), read, topic.metadata, options);
   }
 
-  /** Returns all options of a scan, by keys in lower case. `given` are the options of the query. */
+  /** Returns all options of a scan. The keys are in lower case. `given` are the options of the query. */
   Map<String, String> scanOptions(CaseInsensitiveStringMap given) {
     if (settled != null) {
       return settled;
     }
     Map<String, String> options = merged(topic.readOptions, given);
     options.putIfAbsent("pushfilters", "true");
-    // Spark leaves an option that it has interpreted among the options of the query.
+    // Spark does not remove this option from the options of the query after it has interpreted the option.
     options.remove(SQLConf.get().getConf(SQLConf.TIME_TRAVEL_TIMESTAMP_KEY()).toLowerCase(Locale.ROOT));
     if (end != null && options.put(END, end.toString()) != null) {
       throw PulsarException.raised(
@@ -235,7 +234,10 @@ final class PulsarTable
     return new SourceWriteBuilder(PythonSource.make(), PythonSource.NAME, new WriteInfo(info, options));
   }
 
-  /** Returns the options of the query over the options of the table, by keys in lower case. */
+  /**
+   * Returns the options of the table, replaced or extended by the options of the query. The keys are in lower
+   * case.
+   */
   private Map<String, String> merged(Map<String, String> own, CaseInsensitiveStringMap given) {
     Map<String, String> merged = new HashMap<>();
     own.forEach((key, value) -> merged.put(key.toLowerCase(Locale.ROOT), value));
@@ -250,7 +252,7 @@ final class PulsarTable
     return merged;
   }
 
-  /** Returns whether both tables read the same. Spark uses this to find cached queries. */
+  /** Returns whether both tables read the same messages and columns. Spark uses this to find cached queries. */
   @Override
   public boolean equals(Object other) {
     return other instanceof PulsarTable table

@@ -9,10 +9,10 @@ import scala.runtime.AbstractFunction1;
 import scala.runtime.BoxedUnit;
 
 /**
- * A check that refuses REPLACE TABLE, and `saveAsTable` in mode overwrite, which is the same.
+ * A check that refuses REPLACE TABLE, and the equivalent call of `saveAsTable` in mode overwrite.
  *
- * <p>Spark would drop the topic with all its messages first. Only then would it read the query, which may
- * read that topic, and find other errors.
+ * <p>Spark would drop the topic with all its messages first. Only then would Spark run the query, which may
+ * fail, or may read the dropped topic.
  */
 final class RefusedReplacements extends AbstractFunction1<LogicalPlan, BoxedUnit> {
   @Override

@@ -25,7 +25,10 @@ import org.apache.spark.sql.types.TimestampType;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 import org.apache.spark.unsafe.types.UTF8String;
 
-/** A system table. Its rows are requested when a query of it is planned, and stay on the driver. */
+/**
+ * A system table. When a query of the table is planned, the rows are requested from the Python process. The
+ * rows stay on the driver.
+ */
 final class RowsTable implements SupportsRead {
   private final String name;
   private final StructType columns;
@@ -76,7 +79,7 @@ final class RowsTable implements SupportsRead {
     return rows;
   }
 
-  /** Converts a value to one of the types of system tables. Timestamps are ISO 8601 in UTC. */
+  /** Converts a value to one of the types of system tables. Timestamps are ISO 8601 texts in UTC. */
   private static Object value(JsonNode json, DataType type) {
     if (json == null || json.isNull()) {
       return null;

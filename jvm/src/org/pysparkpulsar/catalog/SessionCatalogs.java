@@ -7,8 +7,8 @@ import org.apache.spark.sql.connector.catalog.CatalogManager;
 import org.pysparkpulsar.source.PulsarException;
 
 /**
- * A session's catalogs. Their manager is a class in Spark 4.1 and an interface in later versions. A compiled
- * call fits only one of them, so calls use reflection.
+ * A session's catalogs. Their manager is a class in Spark 4.1 and an interface in later versions. Compiled
+ * code would work only with one of these versions, so calls use reflection.
  */
 final class SessionCatalogs {
   private final Object kept;

@@ -23,12 +23,12 @@ import org.pysparkpulsar.source.SourceTable;
 import scala.runtime.AbstractPartialFunction;
 
 /**
- * Sets the columns that a streaming query reads of its table, which Spark does not pass to the scan of a
- * stream.
+ * Sets the columns that a streaming query reads from its table. Spark does not pass these columns to the scan
+ * of a stream.
  *
- * <p>A new DataFrame of a catalog's table reads all columns that it shows, including metadata columns. When
- * the query starts, its plan is complete, and only the columns that it uses remain. They are known if a
- * projection or an aggregate is above the table, with only filters and watermarks between them.
+ * <p>A new DataFrame of a catalog's table reads all columns, including metadata columns. When the query
+ * starts, its plan is complete, and this rule removes the unused columns. The used columns are known if a
+ * projection or an aggregate is above the table. Only filters and watermarks may be between the two nodes.
  */
 final class StreamedColumns extends PlanRule {
   @Override
@@ -51,8 +51,8 @@ final class StreamedColumns extends PlanRule {
   }
 
   /**
-   * Removes unused columns. A relation that occurs twice stays unchanged, because it is one source of the
-   * query, and checkpoints count sources.
+   * Removes unused columns. A relation that occurs twice stays unchanged, because it must remain one source
+   * of the query. Checkpoints identify sources by their number.
    */
   private static LogicalPlan pruned(LogicalPlan node, List<LogicalPlan> leaves) {
     if (!(node instanceof Project || node instanceof Aggregate)) {
@@ -84,8 +84,8 @@ final class StreamedColumns extends PlanRule {
   }
 
   /**
-   * Returns the same table with these columns; null if it must read all columns, or is not a table of this
-   * package.
+   * Returns the same table with these columns; null if the table must read all columns, or does not belong to
+   * this package.
    */
   private static Table reading(StreamingRelationV2 stream, StructType columns) {
     if (stream.table() instanceof SourceTable table) {

@@ -13,8 +13,8 @@ import org.apache.spark.sql.types.StructType;
 import scala.collection.immutable.Seq;
 
 /**
- * The data files of a topic's table, from its manifests. No folder is listed, and files without rows for the
- * query are not opened. Plans show the table's name and the number of its files.
+ * The data files of a topic's table, which the table's manifests list. No folder is listed, and files without
+ * rows for the query are not opened. Plans show the table's name and the number of files.
  */
 final class TierFiles implements FileIndex {
   private final String table;
@@ -48,7 +48,10 @@ final class TierFiles implements FileIndex {
     return PlanRule.seq(List.of(PartitionDirectory.apply(InternalRow.empty(), listed)));
   }
 
-  /** Returns a text for plans. Spark would write to these paths, but it never writes to this relation. */
+  /**
+   * Returns a text that plans show as the path. Spark uses these paths only for writes, and never writes to
+   * this relation.
+   */
   @Override
   public Seq<Path> rootPaths() {
     String count = paths.length == 1 ? "1 file" : paths.length + " files";
@@ -64,7 +67,7 @@ final class TierFiles implements FileIndex {
     return files;
   }
 
-  /** Does nothing, because another state of the table is another relation. */
+  /** Does nothing, because a new state of the table gets a new relation. */
   @Override
   public void refresh() {}
 
@@ -78,7 +81,7 @@ final class TierFiles implements FileIndex {
   }
 
   /**
-   * Returns no columns. Partitions of the table are filtered by the bounds of its columns, like all other
+   * Returns no columns. The files of a partition are filtered by the bounds of their columns, like all other
    * files.
    */
   @Override

@@ -32,8 +32,8 @@ import scala.collection.immutable.Map;
 import scala.collection.immutable.Seq;
 
 /**
- * Spark's Parquet format without the filters on floating-point columns that lose rows, and always with the
- * defaults of columns.
+ * Spark's Parquet format with two changes. Filters on floating-point columns that would lose rows are not
+ * used, and missing columns are always read with their defaults.
  *
  * <p>Arrow leaves NaN out of the bounds of a row group, as the Parquet format requires, but Spark orders NaN
  * above all numbers. So `x > 5` would skip a row group whose only such value is NaN. Dictionaries distinguish
@@ -45,7 +45,7 @@ import scala.collection.immutable.Seq;
 final class TierParquet extends ParquetFileFormat {
   static final String DEFAULT = "EXISTS_DEFAULT";
 
-  /** Returns whether rows of these columns, or of some of them, are read with their defaults. */
+  /** Returns whether Spark reads these columns, or a part of them, with the defaults of missing columns. */
   static boolean givesDefaults(StructType columns) {
     return ParquetUtils.isBatchReadSupportedForSchema(SQLConf.get(), columns);
   }
@@ -103,7 +103,7 @@ final class TierParquet extends ParquetFileFormat {
     return value == null || !(number == 0 || Double.isNaN(number));
   }
 
-  /** Returns whether the path is a floating-point column. An unknown path counts as one. */
+  /** Returns whether the path is a floating-point column. The result is also true for an unknown path. */
   private static boolean isFloating(String[] path, StructType data) {
     DataType type = data;
     for (String name : path) {

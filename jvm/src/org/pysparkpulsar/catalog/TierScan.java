@@ -41,13 +41,13 @@ import scala.Option;
 import scala.jdk.javaapi.CollectionConverters;
 
 /**
- * The scan of a topic's table, as planned by the catalog's process (`catalog/scan/tier_scan.py` describes the
- * plan).
+ * The scan of a topic's table, which the catalog's process has planned (`catalog/scan/tier_scan.py` describes
+ * the plan).
  */
 final class TierScan {
   /**
-   * Options with which the scan returns exactly the rows of the data source. A session may set them
-   * differently.
+   * Options with which the scan returns exactly the rows of the data source. The settings of a session may
+   * differ from these options.
    */
   private static final Map<String, String> EXACT =
       Map.of(
@@ -67,7 +67,7 @@ final class TierScan {
     answer.get("columns").forEach(column -> columns.put(column.get("name").asText(), column));
   }
 
-  /** Returns the reason why this Spark cannot read the files; null if it can. */
+  /** Returns the reason why this version of Spark cannot read the files; null if it can read them. */
   static String refusal(JsonNode answer, SparkSession session) {
     if (Boolean.parseBoolean(SQLConf.get().getConfString(LOSES_STRUCTS, "false"))) {
       return LOSES_STRUCTS + " is on, which may turn structs of older files into null";
@@ -89,14 +89,14 @@ final class TierScan {
   }
 
   /**
-   * Returns the options of the data source for the messages after the table's end; null if there are none to
-   * read.
+   * Returns the options of the data source for the messages after the table's end; null if no such messages
+   * must be read.
    */
   Map<String, String> rest() {
     return answer.get("rest").isNull() ? null : PulsarTable.texts(answer.get("rest"));
   }
 
-  /** Returns a plan that reads these columns under their ids. */
+  /** Returns a plan that reads these columns. Each column of the plan has the same id as in the query. */
   LogicalPlan plan(List<AttributeReference> query) {
     StructType schema = schema(query);
     LogicalRelation files = LogicalRelation$.MODULE$.apply(relation(schema), false);
@@ -122,8 +122,8 @@ final class TierScan {
   }
 
   /**
-   * Returns the columns to read from the files. They have the query's types, with comments of fields, if the
-   * types are equal.
+   * Returns the columns to read from the files. A column has the query's type, including the comments of
+   * fields, if this type equals the type in the files.
    */
   private StructType schema(List<AttributeReference> query) {
     Map<String, DataType> own = new HashMap<>();
@@ -168,7 +168,7 @@ final class TierScan {
     return new Cast(value, type, Option.apply(SQLConf.get().sessionLocalTimeZone()));
   }
 
-  /** Returns the filter on the times that options bound; null without any. */
+  /** Returns the filter for the time ranges in the options; null if the options contain no time range. */
   private Expression times(Map<String, AttributeReference> files) {
     Expression any = null;
     for (JsonNode window : answer.get("windows")) {
@@ -178,7 +178,7 @@ final class TierScan {
     return any;
   }
 
-  /** Returns the filter of one window. A row without event time is before any time. */
+  /** Returns the filter for one time range. A row without an event time is treated as earlier than any time. */
   private static Expression window(JsonNode window, Map<String, AttributeReference> files) {
     AttributeReference published = files.get("__publishTime");
     AttributeReference happened = files.get("__eventTime");

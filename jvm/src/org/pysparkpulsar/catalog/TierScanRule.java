@@ -22,7 +22,8 @@ import org.slf4j.LoggerFactory;
 import scala.runtime.AbstractPartialFunction;
 
 /**
- * Reads the messages in a topic's table by Spark's own Parquet scan, and later messages by the data source:
+ * Reads the messages in a topic's table with Spark's own Parquet scan, and later messages with the data
+ * source:
  *
  * <pre>
  *
@@ -35,11 +36,12 @@ import scala.runtime.AbstractPartialFunction;
  * </pre>
  *
  * <p>Spark's own rules then move filters, columns, fields of structs and limits into both sides, so this rule
- * is among those rules. The first of them have run before, and a Project above a topic shows which columns
- * are needed.
+ * is among those rules. When this rule runs, the earlier rules have already added a Project above the topic,
+ * which contains the needed columns.
  *
  * <p>The catalog's process decides whether and how the table can be read, once for each topic of a query. The
- * result is settled, and is not changed again. Streams have other relations.
+ * result is marked as settled, and the rule does not change a settled topic again. The rule ignores streams,
+ * which have other relations.
  */
 final class TierScanRule extends Rule<LogicalPlan> {
   private static final Logger LOG = LoggerFactory.getLogger(TierScanRule.class);
@@ -74,7 +76,10 @@ final class TierScanRule extends Rule<LogicalPlan> {
     return isOpen(node) ? read((DataSourceV2Relation) node, PlanRule.list(((DataSourceV2Relation) node).output())) : node;
   }
 
-  /** Returns the topic below filters if it is not settled yet; otherwise null. */
+  /**
+   * Returns the topic below the filters of `node`; null if the topic is already settled, or if no topic is
+   * there.
+   */
   private static LogicalPlan below(LogicalPlan node) {
     LogicalPlan leaf = node;
     while (leaf instanceof Filter filter) {
@@ -89,7 +94,7 @@ final class TierScanRule extends Rule<LogicalPlan> {
         && !table.isSettled();
   }
 
-  /** Returns the same filters over another leaf. */
+  /** Returns a plan with the same filters above another leaf. */
   private static LogicalPlan onto(LogicalPlan node, LogicalPlan leaf) {
     return node instanceof Filter filter ? filter.copy(filter.condition(), onto(filter.child(), leaf)) : leaf;
   }
@@ -110,8 +115,8 @@ final class TierScanRule extends Rule<LogicalPlan> {
   }
 
   /**
-   * Returns a plan that reads these columns of the topic under their ids: the union, or the settled topic
-   * itself.
+   * Returns a plan that reads these columns of the topic, with their ids in the query. The plan is the union,
+   * or the settled topic.
    */
   private LogicalPlan read(DataSourceV2Relation relation, List<AttributeReference> columns) {
     PulsarTable table = (PulsarTable) relation.table();
@@ -128,7 +133,7 @@ final class TierScanRule extends Rule<LogicalPlan> {
     return new Union(PlanRule.seq(List.of(files, rest)), false, false);
   }
 
-  /** Returns null if the data source reads all. */
+  /** Returns the scan of the topic's table; null if the data source must read all messages. */
   private TierScan scan(PulsarTable table, Map<String, String> options, List<AttributeReference> columns) {
     JsonNode answer = table.tierScan(options, schema(columns));
     String refused = answer.has("refused") ? answer.get("refused").asText() : TierScan.refusal(answer, session);
@@ -147,7 +152,10 @@ final class TierScanRule extends Rule<LogicalPlan> {
         relation.timeTravelSpec());
   }
 
-  /** Returns these columns of a relation that has the columns of `topic` under other ids. */
+  /**
+   * Returns a plan with these columns of `relation`. The relation has the same columns as `topic`, but with
+   * other ids.
+   */
   private static LogicalPlan rest(
       DataSourceV2Relation relation, DataSourceV2Relation topic, List<AttributeReference> columns) {
     List<AttributeReference> given = PlanRule.list(topic.output());

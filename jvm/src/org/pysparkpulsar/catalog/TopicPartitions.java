@@ -11,11 +11,14 @@ import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.StructType;
 import org.pysparkpulsar.source.PulsarException;
 
-/** The partitions of a topic for SHOW PARTITIONS, by the metadata column that queries filter by. */
+/**
+ * The partitions of a topic for SHOW PARTITIONS. Their only column is the metadata column that queries use as
+ * a filter.
+ */
 interface TopicPartitions extends SupportsPartitionManagement {
   StructType BY = new StructType().add("__partition", DataTypes.IntegerType, false);
 
-  /** Returns the partitions' numbers; empty for a topic without partitions. */
+  /** Returns the numbers of the partitions; empty for a topic without partitions. */
   JsonNode partitions();
 
   /** Returns the properties of one partition. */

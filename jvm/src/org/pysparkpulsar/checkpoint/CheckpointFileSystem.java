@@ -18,18 +18,18 @@ import org.apache.hadoop.fs.permission.FsPermission;
 import org.apache.hadoop.util.Progressable;
 
 /**
- * Checkpoints in Pulsar as files: `pulsar+checkpoint://tenant/namespace/name/path`.
+ * A file system whose files are checkpoints in Pulsar: `pulsar+checkpoint://tenant/namespace/name/path`.
  *
- * <p>The class decides nothing. The order of a log decides which change is valid, and the Python package
- * keeps that log (`pyspark_pulsar.checkpoint`). A file exists as a whole as soon as it is closed, and not
- * before. A listing shows all files that any process closed before the listing. A file does not change while
- * it is read.
+ * <p>The class only passes calls on to the Python package (`pyspark_pulsar.checkpoint`). That package writes
+ * a log for each checkpoint, and the order of the log determines which change is valid. A file becomes
+ * visible when it is closed, with its complete content. A listing shows all files that any process closed
+ * before the listing. A file does not change while it is read.
  *
  * <p>`append`, `truncate`, `concat`, `hflush` and `hsync` are refused. Files have no permissions, links or
  * attributes.
  */
 public final class CheckpointFileSystem extends FileSystem {
-  /** The depth of a checkpoint's path. The path has the last two parts of tenant/namespace/name. */
+  /** The number of path elements of a checkpoint, `/namespace/name`. The tenant is the authority of the URI. */
   private static final int DEPTH_OF_CHECKPOINT = 2;
 
   private URI uri;
@@ -66,7 +66,10 @@ public final class CheckpointFileSystem extends FileSystem {
     store.takeOver(absolute);
   }
 
-  /** Returns a stream for a new file. Closing it replaces an existing file, or fails if `overwrite` is false. */
+  /**
+   * Returns a stream for a new file. If the file exists when the stream is closed, the file is replaced, or
+   * `close` fails if `overwrite` is false.
+   */
   CheckpointOutputStream written(Path path, boolean overwrite) {
     Path absolute = absolute(path);
     checkInCheckpoint(absolute, "create");
@@ -171,8 +174,8 @@ public final class CheckpointFileSystem extends FileSystem {
   }
 
   /**
-   * Renames within a checkpoint. As in Hadoop, moves into a directory that exists, and returns false on
-   * failure.
+   * Renames a file or directory within a checkpoint. If the target is an existing directory, the source is
+   * moved into this directory, as in Hadoop. Returns false on failure.
    */
   @Override
   public boolean rename(Path source, Path target) throws IOException {

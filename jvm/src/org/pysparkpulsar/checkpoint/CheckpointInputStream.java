@@ -14,15 +14,16 @@ import org.apache.hadoop.fs.Path;
 import org.pysparkpulsar.process.Answer;
 
 /**
- * A file as it was when it was opened, with seek and positioned reads.
+ * A stream over the content that a file had when the stream was opened. The stream supports seek and
+ * positioned reads.
  *
  * <p>The answer to `open` contains the bytes of a short file. A longer file is fetched in pieces. During a
- * sequential read at most {@link #AHEAD} further pieces are fetched ahead of the current one. A positioned
- * read fetches only its own bytes, and any number of threads may read at the same time.
+ * sequential read, at most {@link #AHEAD} pieces after the current piece are fetched in advance. A positioned
+ * read fetches only the requested bytes, and any number of threads may read at the same time.
  */
 final class CheckpointInputStream extends FSInputStream {
   private static final int AHEAD = 3;
-  /** The threads that wait for the process, shared by all files of the JVM. */
+  /** The threads that wait for answers of the process. All files of the JVM share these threads. */
   private static final ExecutorService FETCHERS =
       Executors.newFixedThreadPool(
           16,
@@ -37,7 +38,7 @@ final class CheckpointInputStream extends FSInputStream {
   private final String file;
   private final long length;
   private final ArrayDeque<Future<byte[]>> ahead = new ArrayDeque<>();
-  /** The offset of the first piece in `ahead`, which follows `piece` if there is one. */
+  /** The offset of the first piece in `ahead`. This piece follows `piece`, unless `piece` is null. */
   private long aheadFrom;
   private byte[] piece;
   private long pieceFrom;
@@ -137,7 +138,7 @@ final class CheckpointInputStream extends FSInputStream {
     piece = null;
   }
 
-  /** Loads the piece at the position, which is before the end. */
+  /** Loads the piece that contains the current position. The position must be before the end of the file. */
   private void load() throws IOException {
     if (holds(position)) {
       return;

@@ -7,11 +7,11 @@ import org.apache.hadoop.fs.Path;
 import org.apache.hadoop.fs.Syncable;
 
 /**
- * A file while it is written. {@link #close} makes the whole file visible in one step, or fails. {@link
- * #abort} removes it without a trace.
+ * A stream that writes a new file. {@link #close} makes the complete file visible in one step, or fails.
+ * {@link #abort} removes all bytes that were written.
  *
- * <p>The stream holds one piece. A file of at most one piece is written with one call, and a longer one piece
- * by piece.
+ * <p>The stream buffers one piece. A file of at most one piece is written with one call. A longer file is
+ * written with one call for each piece.
  */
 final class CheckpointOutputStream extends OutputStream implements Syncable {
   private static final int FIRST = 8192;

@@ -13,7 +13,7 @@ import org.pysparkpulsar.process.PythonProcess;
 import org.pysparkpulsar.process.Refusal;
 import org.pysparkpulsar.process.Service;
 
-/** The Python process that keeps checkpoints, with many calls at the same time. */
+/** The Python process that stores checkpoints. The process handles many calls at the same time. */
 final class CheckpointProcess {
   private static final ObjectMapper JSON = new ObjectMapper();
   /** The wait after an interrupt is short, because a stopped query may start again immediately. */
@@ -21,8 +21,8 @@ final class CheckpointProcess {
       new Service("checkpoints in Pulsar", "pyspark_pulsar.checkpoint", 32, 120, 10);
 
   /**
-   * Calls that can be repeated: replacing a file by the same bytes, or taking over again by the same owner,
-   * changes nothing.
+   * Calls that can be repeated. For example, a file can be replaced by the same bytes, and the same owner can
+   * take over a checkpoint again.
    */
   private static final Set<String> IDEMPOTENT = Set.of("status", "list", "open", "read", "take_over", "mkdirs");
 
@@ -52,7 +52,7 @@ final class CheckpointProcess {
   Answer call(String call, ObjectNode arguments, byte[] body, int length) throws IOException, Refusal {
     Answer answer = process.call(described(call, arguments), arguments, body, length);
     if (call.equals("take_over")) {
-      // A restarted process must also reclaim the space of the checkpoint.
+      // A restarted process must also remove data that the checkpoint no longer needs.
       process.resume(arguments.path("path").asText(), "look_after", arguments);
     }
     return answer;

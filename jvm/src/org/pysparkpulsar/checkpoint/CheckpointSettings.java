@@ -11,12 +11,13 @@ import org.pysparkpulsar.process.Interpreter;
 import scala.Tuple2;
 
 /**
- * The settings of the cluster with the checkpoints, from Hadoop's and Spark's configuration.
+ * The settings of the Pulsar cluster that stores the checkpoints. They are read from the configurations of
+ * Hadoop and Spark.
  *
- * <p>The settings are the ones of a Pulsar catalog, `spark.sql.catalog.NAME.*`; `fs.pulsar+checkpoint.catalog`
- * is its name. Spark passes a session's settings to every task in a Hadoop configuration. Executors receive
- * the settings of the application's start by Spark's own protocol. Neither are in arguments or in the
- * environment.
+ * <p>The settings are the settings of a Pulsar catalog, `spark.sql.catalog.NAME.*`. The setting
+ * `fs.pulsar+checkpoint.catalog` contains the name of the catalog. Spark passes a session's settings to every
+ * task in a Hadoop configuration. Spark's own protocol sends the settings with which the application was
+ * started to the executors. No settings are in arguments or in the environment of a process.
  */
 final class CheckpointSettings {
   static final String SCHEME = "pulsar+checkpoint";
@@ -39,7 +40,8 @@ final class CheckpointSettings {
     for (Iterator<Map.Entry<String, String>> all = conf.iterator(); all.hasNext(); ) {
       Map.Entry<String, String> entry = all.next();
       if (entry.getKey().startsWith(prefix)) {
-        // Configuration.get would replace `${...}` in a value, which is not a variable here.
+        // `Configuration.get` would replace `${...}` in a value, but in these settings `${...}` is not a
+        // variable.
         settings.put(entry.getKey().substring(prefix.length()), entry.getValue());
       }
     }
@@ -53,11 +55,11 @@ final class CheckpointSettings {
   }
 
   /**
-   * Returns the writer's name: the same on the driver and the executors of an application, and different for
-   * others.
+   * Returns the writer's name, which is the same on the driver and the executors of an application. Other
+   * applications have other names.
    *
-   * <p>The id of an application is not enough. In local mode it is a time, and a restarted master repeats its
-   * ids. Null outside of Spark, where a process only reads.
+   * <p>The id of an application is not unique. In local mode the id is a time, and a restarted master assigns
+   * the same ids again. The result is null outside of Spark, where a process only reads.
    */
   static String owner(Configuration conf) {
     String given = conf.get(OWNER);
@@ -74,8 +76,8 @@ final class CheckpointSettings {
   }
 
   /**
-   * Returns the interpreter. The driver uses the catalog's. An executor uses the interpreter of its workers,
-   * because the driver's may not exist there.
+   * Returns the path of the Python interpreter. The driver uses the interpreter of the catalog. An executor
+   * uses the interpreter of its workers, because the driver's interpreter may not exist on the executor.
    */
   private static String interpreter(String ofCatalog, UnaryOperator<String> setting) {
     SparkEnv env = SparkEnv.get();

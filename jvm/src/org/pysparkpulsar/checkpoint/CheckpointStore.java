@@ -17,13 +17,13 @@ import org.pysparkpulsar.process.Refusal;
 /**
  * The calls of {@link CheckpointProcess}, with Hadoop's types and exceptions.
  *
- * <p>Paths are qualified. Changes are made by this application, which must have taken the checkpoint over
- * before.
+ * <p>Paths must be qualified. Before an application can change a checkpoint, it must take over the
+ * checkpoint.
  */
 final class CheckpointStore {
-  /** The largest body of one call. */
+  /** The maximum size of the body of one call, in bytes. */
   static final int PIECE = 1 << 20;
-  /** The block size by which Hadoop's tools split files. Files are not stored in blocks. */
+  /** The block size in bytes that Hadoop's tools use to split files. Files are not stored in blocks. */
   private static final long BLOCK = 32L << 20;
 
   private final CheckpointProcess process;
@@ -90,8 +90,8 @@ final class CheckpointStore {
   }
 
   /**
-   * Returns the file in its current version. The body has all bytes of a short file, and none of a longer
-   * one.
+   * Returns the file in its current version. The body contains all bytes of a short file, and is empty for a
+   * longer file.
    */
   Answer open(Path path) throws IOException {
     try {
@@ -102,8 +102,8 @@ final class CheckpointStore {
   }
 
   /**
-   * Returns exactly `length` bytes from `offset` on, at most {@link #PIECE}, of the file that {@link #open}
-   * named.
+   * Returns exactly `length` bytes, at most {@link #PIECE}, from `offset` on. `file` is the name in the
+   * answer to {@link #open}.
    */
   byte[] read(Path path, String file, long offset, int length) throws IOException {
     byte[] bytes = call("read", of(path).put("file", file).put("offset", offset).put("length", length), path).body();

@@ -17,28 +17,29 @@ import org.apache.spark.sql.execution.streaming.checkpointing.CheckpointFileMana
 import org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager;
 
 /**
- * A checkpoint in a local folder, written by the JVM's own calls.
+ * A checkpoint in a local folder. The JVM writes the files itself, without Hadoop's local file system.
  *
- * <p>Hadoop starts a process (`chmod`, `readlink`) several times for each file that it writes without its
- * native library, as with PySpark from PyPI. This takes 40 to 60 ms, twice in each micro-batch. Only writing
- * is different here: names of files are the same, and each of the two classes reads the files of the other.
+ * <p>Without its native library, as in PySpark from PyPI, Hadoop starts several processes (`chmod`,
+ * `readlink`) for each file that it writes. These processes need 40 to 60 ms, twice in each micro-batch. This
+ * class writes files in another way, but the names and the content of the files are the same. So Hadoop's
+ * class can read the files of this class, and this class can read the files of Hadoop's class.
  *
- * <p>Hadoop's checksum file is not written. An existing one belongs to the earlier content, and is deleted
- * before the file is replaced.
+ * <p>Hadoop's checksum file is not written. An existing checksum file belongs to the earlier content, and is
+ * deleted before the file is replaced.
  */
 final class LocalCheckpointFiles extends FileSystemBasedCheckpointFileManager {
   private static final String LOCAL = "file";
   private static final String LOCAL_CLASS = "fs.file.impl";
 
-  // This one of Spark's two managers does not check whether a file is a link, which would start a process,
-  // too.
+  // Spark has two managers. This manager does not check whether a file is a link. Such a check would also
+  // start a process.
   private LocalCheckpointFiles(org.apache.hadoop.fs.Path path, Configuration conf) {
     super(path, conf);
   }
 
   /**
-   * Returns Spark's manager for other locations, or if Hadoop is configured to use another class for local
-   * files.
+   * Returns this manager for a local folder. Returns Spark's manager for other locations, or if Hadoop is
+   * configured to use another class for local files.
    */
   static CheckpointFileManager orSparks(org.apache.hadoop.fs.Path path, Configuration conf) throws IOException {
     boolean isLocal = LOCAL.equals(path.getFileSystem(conf).getUri().getScheme()) && conf.get(LOCAL_CLASS) == null;
@@ -55,8 +56,8 @@ final class LocalCheckpointFiles extends FileSystemBasedCheckpointFileManager {
   }
 
   /**
-   * A file that exists as a whole when it is closed. It never exists if it is cancelled, or if the JVM ends
-   * before.
+   * A stream whose file becomes visible when the stream is closed, with its complete content. The file never
+   * becomes visible if the stream is cancelled, or if the JVM ends earlier.
    */
   private static final class Atomic extends CheckpointFileManager.CancellableFSDataOutputStream {
     private final Path target;
@@ -65,7 +66,7 @@ final class LocalCheckpointFiles extends FileSystemBasedCheckpointFileManager {
     private boolean ended;
 
     Atomic(Path target, boolean overwrite) throws IOException {
-      // Spark ignores names that begin with a point when it looks for its files.
+      // Spark ignores files whose names begin with a point when it lists the folder.
       this(target, target.resolveSibling("." + target.getFileName() + "." + UUID.randomUUID() + ".tmp"), overwrite);
     }
 
@@ -95,7 +96,7 @@ final class LocalCheckpointFiles extends FileSystemBasedCheckpointFileManager {
           putIfAbsent();
         }
       } catch (FileAlreadyExistsException fault) {
-        // Spark expects this exception if another driver has written this file.
+        // Spark expects this exception if another driver has already written this file.
         throw new org.apache.hadoop.fs.FileAlreadyExistsException(target + ": expected no file of this name, got one");
       } finally {
         Files.deleteIfExists(unfinished);
@@ -111,14 +112,18 @@ final class LocalCheckpointFiles extends FileSystemBasedCheckpointFileManager {
       }
     }
 
-    /** Fails in one step if the name exists. Creating a link does that; moving would replace the file. */
+    /**
+     * Sets the name of the file in one step, or fails if a file with this name exists. Creating a hard link
+     * has this effect; moving would replace the existing file.
+     */
     private void putIfAbsent() throws IOException {
       try {
         Files.createLink(target, unfinished);
       } catch (FileAlreadyExistsException fault) {
         throw fault;
       } catch (UnsupportedOperationException | FileSystemException fault) {
-        // The file system has no hard links. Moving is not one step, but Hadoop always does it this way.
+        // The file system has no hard links. The check and the move are not one step here. Hadoop's class
+        // always works in this way.
         Files.move(unfinished, target);
       }
     }

@@ -11,11 +11,12 @@ import org.apache.spark.sql.execution.streaming.checkpointing.CheckpointFileMana
 /**
  * The manager of a streaming query's checkpoint files, for `spark.sql.streaming.checkpointFileManagerClass`.
  *
- * <p>The setting applies to all checkpoints of a session, so any other scheme gets the manager that Spark
- * would choose. {@link LocalCheckpointFiles} writes to local folders.
+ * <p>The setting applies to all checkpoints of a session, so for any other scheme, the manager is the one
+ * that Spark would choose. {@link LocalCheckpointFiles} writes to local folders.
  *
- * <p>Only the driver calls {@link #createCheckpointDirectory}, when a query starts. The call takes over
- * the checkpoint. Reading, as by the source `statestore`, does not.
+ * <p>Only the driver calls {@link #createCheckpointDirectory}, when a query starts. The call takes over the
+ * checkpoint. A query that only reads the checkpoint, such as a query of the source `statestore`, does not
+ * take over the checkpoint.
  */
 public final class PulsarCheckpointFileManager implements CheckpointFileManager {
   private static final String CLASS_SETTING = "spark.sql.streaming.checkpointFileManagerClass";
@@ -80,8 +81,8 @@ public final class PulsarCheckpointFileManager implements CheckpointFileManager 
   }
 
   /**
-   * The manager for Pulsar. Spark's interface declares no exceptions and expects Hadoop's, so they are thrown
-   * unchanged.
+   * The manager for checkpoints in Pulsar. Spark's interface declares no exceptions, but Spark expects
+   * Hadoop's exceptions. So Hadoop's exceptions are thrown unchanged.
    */
   private static final class InPulsar implements CheckpointFileManager {
     private final Path path;
@@ -143,7 +144,10 @@ public final class PulsarCheckpointFileManager implements CheckpointFileManager 
     }
   }
 
-  /** A file that exists as a whole when it is closed, and never if it is cancelled. */
+  /**
+   * A stream whose complete file becomes visible when the stream is closed. The file never becomes visible if
+   * the stream is cancelled.
+   */
   private static final class Atomic extends CheckpointFileManager.CancellableFSDataOutputStream {
     private final CheckpointOutputStream written;
 

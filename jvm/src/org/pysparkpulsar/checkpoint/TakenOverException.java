@@ -3,8 +3,8 @@ package org.pysparkpulsar.checkpoint;
 import java.io.IOException;
 
 /**
- * The error of an application whose checkpoint another application has taken over. Its writes have no effect
- * any more.
+ * The error of an application whose checkpoint another application has taken over. The writes of the first
+ * application have no effect any more.
  */
 public final class TakenOverException extends IOException {
   TakenOverException(String message) {

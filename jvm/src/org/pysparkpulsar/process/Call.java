@@ -3,9 +3,10 @@ package org.pysparkpulsar.process;
 /**
  * A call of a {@link Service}.
  *
- * <p>`name` is the name of the call in the process. `subject` begins errors, such as "the Pulsar catalog,
- * load_table". `retry` is the rule for the call when its process ends. `advice` ends errors, and contains what to do
- * without an answer.
+ * <p>`name` is the name of the call in the process. `subject` is the beginning of error messages, such as
+ * "the Pulsar catalog, load_table". `retry` is the rule for the case that the process ends before the call is
+ * answered. `advice` is the end of error messages. The advice is what the user should do if no answer
+ * arrives.
  */
 public record Call(String name, String subject, Retry retry, String advice) {
   /** The rule for a call whose process has ended. The call is sent to another process, or fails. */

@@ -21,13 +21,16 @@ public final class Interpreter {
 
   /**
    * Returns the interpreter of the driver: the setting `python` of the catalog, or Spark's own choice for the
-   * driver. Without both it is the setting of any Pulsar catalog of the session.
+   * driver. If neither is set, the result is the setting of any Pulsar catalog of the session.
    */
   public static String of(Map<String, String> settings) {
     return onDriver(settings.get("python"), ofAnyCatalog(), Interpreter::configured);
   }
 
-  /** Returns the interpreter of tasks: PySpark's own choice for executors, or `driver` without one. */
+  /**
+   * Returns the interpreter of tasks. The result is PySpark's own choice for executors, or `driver` if
+   * PySpark has no setting.
+   */
   public static String ofExecutors(String driver) {
     return onExecutor(driver, Interpreter::configured);
   }
@@ -47,8 +50,8 @@ public final class Interpreter {
   }
 
   /**
-   * Returns the interpreter of an executor: the one of its workers by Spark's `setting`, or `driver`, which
-   * may not exist.
+   * Returns the interpreter of an executor. The result is the interpreter of the executor's workers,
+   * according to Spark's `setting`. Otherwise, the result is `driver`, which may not exist on the executor.
    */
   public static String onExecutor(String driver, UnaryOperator<String> setting) {
     return first(setting.apply(OF_WORKERS), System.getenv("PYSPARK_PYTHON"), driver);

@@ -7,7 +7,8 @@ import org.slf4j.LoggerFactory;
  * The levels of this package's loggers in this JVM, which `SparkContext.setLogLevel` and the log4j
  * configuration set.
  *
- * <p>Each request to a Python process contains them, so that its log follows the session's.
+ * <p>Each request to a Python process contains these levels, so that the process uses the log levels of the
+ * session.
  */
 public final class LogLevels {
   /** The names of the loggers in `pyspark_pulsar.spark.logging`. */
@@ -17,7 +18,10 @@ public final class LogLevels {
 
   private LogLevels() {}
 
-  /** Returns the current levels as `WARN,INFO`: of the package, and of the progress of streams. */
+  /**
+   * Returns the two current levels, such as `WARN,INFO`. The first level is the package's, and the second is
+   * for the progress of streams.
+   */
   public static String now() {
     return level(LoggerFactory.getLogger(PACKAGE)) + "," + level(LoggerFactory.getLogger(PROGRESS));
   }

@@ -16,14 +16,16 @@ import org.pysparkpulsar.process.Call.Retry;
 import org.pysparkpulsar.process.RunningProcess.Gone;
 
 /**
- * A Python process of this package, and calls to it: the only channel between the JVM and Python.
+ * A Python process of this package, and the calls to the process. This class is the only channel between the
+ * JVM and Python.
  *
- * <p>A JVM has one process for each interpreter with equal settings. The first call starts it. If it has
- * ended, the next call starts another one, and a pending call is sent again if its {@link Retry} allows that.
- * The process ends with its standard input, and so with this JVM, however the JVM ends.
+ * <p>A JVM has one process for each interpreter with equal settings. The first call starts the process. If
+ * the process has ended, the next call starts another process, and a pending call is sent again if its {@link
+ * Retry} allows that. The process ends when its standard input is closed, and so it always ends together with
+ * this JVM.
  *
- * <p>Settings may contain secrets. They are sent through the pipe, and are in no argument and no environment
- * variable. Starting, writing and waiting have deadlines.
+ * <p>Settings may contain secrets. So settings are sent through the pipe, and no argument or environment
+ * variable contains them. Starting, writing and waiting have deadlines.
  */
 public final class PythonProcess {
   private static final ObjectMapper JSON = new ObjectMapper();
@@ -35,7 +37,7 @@ public final class PythonProcess {
   private final String python;
   private final ObjectNode settings;
   private final Semaphore turns;
-  /** Calls that each later process receives at its start. */
+  /** Calls that each restarted process receives at its start. */
   private final Map<String, Resumed> resumed = new ConcurrentHashMap<>();
 
   private RunningProcess running;
@@ -77,7 +79,7 @@ public final class PythonProcess {
    * Returns the answer to a call, which is sent with the first `length` bytes of `body`.
    *
    * @throws Refusal if the process answers with an error
-   * @throws InterruptedIOException if this thread is interrupted; it stays interrupted
+   * @throws InterruptedIOException if this thread is interrupted; its interrupt flag stays set
    * @throws IOException if no answer arrives, with a message for users
    */
   public Answer call(Call call, ObjectNode arguments, byte[] body, int length) throws IOException, Refusal {
@@ -110,7 +112,10 @@ public final class PythonProcess {
     }
   }
 
-  /** Sends the call to each later process at its start. It replaces an earlier call with the same key. */
+  /**
+   * Sends the call to each restarted process at its start. The call replaces an earlier call with the same
+   * key.
+   */
   public void resume(String key, String call, ObjectNode arguments) {
     resumed.put(key, new Resumed(call, arguments));
   }
@@ -126,7 +131,8 @@ public final class PythonProcess {
       turns.release();
       throw fault;
     }
-    // A call without a waiting thread still occupies its thread in Python, and so its turn.
+    // Even if no thread waits for the call any longer, the call occupies a thread in Python. So its permit is
+    // released only when the answer arrives.
     answer.whenComplete((done, fault) -> turns.release());
     try {
       return accepted(answer.get(service.callSeconds(), TimeUnit.SECONDS));
@@ -137,7 +143,7 @@ public final class PythonProcess {
     } catch (TimeoutException fault) {
       String cause = "no answer arrived within " + service.callSeconds() + " seconds";
       if (!target.isSilent(service.callSeconds())) {
-        // The process answers other calls, so it hangs in this call alone.
+        // The process answers other calls, so only this call hangs.
         throw unanswered(call, cause);
       }
       target.end(cause);
@@ -147,7 +153,8 @@ public final class PythonProcess {
 
   private void takeTurn(Call call) throws InterruptedIOException {
     if (secondsAfterInterrupt(call) > 0) {
-      // Even a cancelled statement must finish its work: CREATE TABLE AS SELECT then drops its table.
+      // A cancelled statement must still be able to clean up. For example, CREATE TABLE AS SELECT then drops
+      // its table.
       turns.acquireUninterruptibly();
       return;
     }

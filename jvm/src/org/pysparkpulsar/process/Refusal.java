@@ -1,6 +1,6 @@
 package org.pysparkpulsar.process;
 
-/** An error that is the answer of a Python process. Its message is for users. */
+/** An error that a Python process sent as its answer. The message is written for users. */
 public final class Refusal extends Exception {
   private final String kind;
 
@@ -9,7 +9,7 @@ public final class Refusal extends Exception {
     this.kind = kind;
   }
 
-  /** Returns the kind of the error, a name of the service such as "NoSuchTable". */
+  /** Returns the kind of the error, which is a name that the service defines, such as "NoSuchTable". */
   public String kind() {
     return kind;
   }

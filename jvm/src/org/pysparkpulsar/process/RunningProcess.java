@@ -20,20 +20,21 @@ import java.util.concurrent.atomic.AtomicLong;
 /**
  * A run of a Python process: its pipes, and the calls that wait for an answer.
  *
- * <p>Frames are the same in both directions: two lengths, a header in JSON, and a body of raw bytes. First is the
- * length of the header, then the length of the body, with 4 bytes each, big endian. A call has an `id`, which its
- * answer repeats. The first frame and its answer have none. `pyspark_pulsar.spark.service` documents the protocol.
+ * <p>Frames are the same in both directions: two lengths, a header in JSON, and a body of raw bytes. The
+ * first length is the header's, and the second is the body's. Each length has 4 bytes, big endian. A call has
+ * an `id`, and the answer to the call has the same `id`. The first frame and its answer have no `id`.
+ * `pyspark_pulsar.spark.service` documents the protocol.
  */
 final class RunningProcess {
   private static final ObjectMapper JSON = new ObjectMapper();
   /**
-   * The limit in `spark/frames.py`. The first four bytes of any text are a larger number, so text is never
-   * read as a frame.
+   * The same limit as in `spark/frames.py`. The first four bytes of any text are a larger number than this
+   * limit, so text is never mistaken for a frame.
    */
   private static final int MOST_HEADER = 1 << 27;
 
   private static final int MOST_BODY = 1 << 29;
-  /** Far longer than a running process needs to empty its pipe. */
+  /** The deadline of a write in seconds. A running process needs far less time to empty its pipe. */
   private static final long WRITE_SECONDS = 30;
 
   private static final String UNREAD =
@@ -68,15 +69,15 @@ final class RunningProcess {
     return ended == null && process.isAlive();
   }
 
-  /** Sends the settings. The future is the answer to the settings. */
+  /** Sends the settings. The returned future completes with the answer to the settings. */
   CompletableFuture<Answer> introduce(JsonNode settings) throws Gone {
     send(settings, NO_BODY, 0);
     return ready;
   }
 
   /**
-   * Sends a call with the first `length` bytes of `body`. The future fails with {@link Gone} when the process
-   * ends.
+   * Sends a call with the first `length` bytes of `body`. The returned future fails with {@link Gone} if the
+   * process ends before it answers.
    */
   CompletableFuture<Answer> begin(String call, ObjectNode arguments, byte[] body, int length) throws Gone {
     long id = next.incrementAndGet();
@@ -86,7 +87,8 @@ final class RunningProcess {
     awaited.put(id, answer);
     send(header, body, length);
     if (ended != null) {
-      // The listener may have ended before this call was registered, and so would not fail it.
+      // The listener may have ended before this call was registered. Then the listener would not fail this
+      // call.
       answer.completeExceptionally(new Gone(ended, true));
     }
     return answer;
@@ -97,7 +99,10 @@ final class RunningProcess {
     return System.nanoTime() - lastAnswer > TimeUnit.SECONDS.toNanos(seconds);
   }
 
-  /** Ends the process. All pending calls fail with the first cause. */
+  /**
+   * Ends the process. All pending calls fail with `cause`, or with the cause of an earlier call of this
+   * method.
+   */
   void end(String cause) {
     if (ended == null) {
       ended = cause;
@@ -130,7 +135,7 @@ final class RunningProcess {
       } catch (IOException fault) {
         boolean isLate = written.isCompletedExceptionally();
         end(isLate ? UNREAD : errors.end());
-        // The listener may know the cause better, but it knows no deadline.
+        // The listener may have recorded a more precise cause, unless the cause is a deadline.
         cause = isLate ? UNREAD : ended;
       } finally {
         written.complete(null);
@@ -169,7 +174,10 @@ final class RunningProcess {
     }
   }
 
-  /** Returns the first line of a text that begins with these two numbers, as far as it has arrived. */
+  /**
+   * Returns the received part of the first line of a text. `first` and `second` are the numbers that the
+   * first eight bytes of the text were read as.
+   */
   private static String printed(int first, int second, DataInputStream rest) throws IOException {
     byte[] more = rest.readNBytes(Math.min(rest.available(), SHOWN));
     ByteBuffer all = ByteBuffer.allocate(2 * Integer.BYTES + more.length).putInt(first).putInt(second).put(more);
@@ -184,7 +192,7 @@ final class RunningProcess {
     }
   }
 
-  /** The error of a process that has ended. `sent` shows whether it may have read the call. */
+  /** The error of a process that has ended. `sent` is true if the process may have read the call. */
   static final class Gone extends Exception {
     final boolean sent;
 

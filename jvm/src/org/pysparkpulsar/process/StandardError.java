@@ -7,8 +7,8 @@ import java.util.Arrays;
 import java.util.concurrent.TimeUnit;
 
 /**
- * The standard error of a child process, copied to the standard error of this JVM. Its end is kept for error
- * messages.
+ * The standard error of a child process, copied to the standard error of this JVM. The last bytes are stored
+ * for error messages.
  */
 final class StandardError {
   private static final int KEPT_BYTES = 4096;
@@ -33,8 +33,8 @@ final class StandardError {
   }
 
   /**
-   * Returns how the process ended, with the last lines that it wrote: "it ended with exit code 1 and wrote:
-   * ...".
+   * Returns a text with the exit code and the last lines of the process, such as "it ended with exit code 1
+   * and wrote: ...".
    */
   String end() {
     try {

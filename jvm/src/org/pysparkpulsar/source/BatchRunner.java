@@ -22,11 +22,12 @@ import scala.collection.immutable.Map;
 import scala.collection.immutable.Seq;
 
 /**
- * A replacement of Spark's `MapInBatchEvaluator` for sources in Python, without its conversion to rows. It
- * sends a partition, or the rows of a write, to the Python worker, and returns the worker's record batches.
+ * A replacement for Spark's `MapInBatchEvaluator` for sources in Python, which does not convert batches to
+ * rows. This class sends a partition, or the rows of a write, to the Python worker, and returns the worker's
+ * record batches.
  *
- * <p>The parts of the evaluator have no interface, so they are looked up by name. {@link #find} checks
- * beforehand whether all of them exist.
+ * <p>The parts of the evaluator have no public interface, so they are looked up by name. Before the first
+ * use, {@link #find} checks whether all parts exist.
  */
 final class BatchRunner {
   private static final Class<?> EVALUATORS = MapInBatchEvaluatorFactory.class;
@@ -38,7 +39,7 @@ final class BatchRunner {
     Seq.class, int.class, int[][].class, StructType.class, String.class, boolean.class, Map.class, Map.class,
     Option.class, Option.class
   };
-  /** The last argument in Spark 4.1 only. */
+  /** The name of the last argument, which exists only in Spark 4.1. */
   private static final String PROFILER = "profiler";
 
   private BatchRunner() {}
@@ -69,7 +70,7 @@ final class BatchRunner {
 
   /**
    * Sends each of `batches` as one record batch, in a task. The first column of each returned batch is a
-   * struct, whose fields are the columns. The next batch overwrites it.
+   * struct, whose fields are the columns. The next batch overwrites the memory of this batch.
    */
   static Iterator<ColumnarBatch> run(MapInBatchEvaluatorFactory evaluators, Iterator<Iterator<InternalRow>> batches)
       throws ReflectiveOperationException {
@@ -112,7 +113,7 @@ final class BatchRunner {
     }
   }
 
-  /** Ends the worker. Spark 4.3 keeps a handle of the process, earlier versions its id. */
+  /** Ends the worker. Spark 4.3 stores a handle of the process; earlier versions store the id of the process. */
   private static void end(Iterator<?> batches, Field field) {
     try {
       field.setAccessible(true);
@@ -123,7 +124,7 @@ final class BatchRunner {
         Class.forName("org.apache.spark.api.python.PythonWorkerHandle").getMethod("destroy").invoke(worker);
       }
     } catch (ReflectiveOperationException | RuntimeException fault) {
-      // Without this step the log has a traceback, and nothing else changes.
+      // The only effect of a failure here is a traceback in the log.
     }
   }
 

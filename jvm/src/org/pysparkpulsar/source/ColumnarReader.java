@@ -24,14 +24,17 @@ import scala.collection.immutable.Map;
 /**
  * The record batches of one partition, read on an executor. Each batch owns its memory ({@link HeapVector}).
  *
- * <p>Spark's runner frees its Arrow memory when the task ends, in the task's thread. At that moment an
- * operator may request the next batch in a thread of its own ({@code SELECT TRANSFORM} with a limit). So a
- * lock separates the two. The end of the task waits until the other thread has left the runner. A thread that
+ * <p>Spark's runner frees its Arrow memory when the task ends, in the task's thread. At the same time, an
+ * operator may request the next batch in another thread ({@code SELECT TRANSFORM} with a limit). So both
+ * threads use a lock. The end of the task waits until the other thread has left the runner. A thread that
  * requests a batch later gets an error instead of freed memory.
  */
 final class ColumnarReader implements PartitionReader<ColumnarBatch> {
   private static final Logger LOG = LoggerFactory.getLogger(ColumnarReader.class);
-  /** The wait at the end of the task. A thread leaves the runner as soon as its Python worker has ended. */
+  /**
+   * The maximum wait at the end of the task, in seconds. A thread leaves the runner as soon as its Python
+   * worker has ended.
+   */
   private static final long LEAVE_SECONDS = 20;
 
   private final UserDefinedPythonDataSource source;
@@ -40,7 +43,7 @@ final class ColumnarReader implements PartitionReader<ColumnarBatch> {
   private final Iterator<ColumnarBatch> batches;
   private final TaskCounts counts;
   private final CountsFile counted;
-  /** The lock that a thread has while it is inside Spark's runner, or copies what the runner has read. */
+  /** The lock that a thread acquires while it is inside Spark's runner, or copies a batch of the runner. */
   private final ReentrantLock inRunner = new ReentrantLock();
   private volatile Thread reading;
   private volatile boolean taskEnded;
@@ -49,8 +52,8 @@ final class ColumnarReader implements PartitionReader<ColumnarBatch> {
   private HeapVector[] current = {};
 
   /**
-   * Creates a reader. When the task has read all, the counts of its Python are added to `counts`, which may
-   * be null.
+   * Creates a reader. When the task has read all batches, the counts of its Python worker are added to
+   * `counts`, unless `counts` is null.
    */
   ColumnarReader(ColumnarReaderFactory.Origin origin, byte[] partition, TaskCounts counts) {
     this.counts = counts;
@@ -72,8 +75,8 @@ final class ColumnarReader implements PartitionReader<ColumnarBatch> {
     } catch (ReflectiveOperationException fault) {
       throw new IllegalStateException(fault);
     }
-    // Spark calls listeners in reverse order: this one before the runner's own listener, which frees the
-    // memory.
+    // Spark calls listeners in reverse order. So this listener runs before the runner's own listener, which
+    // frees the memory.
     TaskContext.get().addTaskCompletionListener((TaskCompletionListener) task -> endWithTask());
   }
 
@@ -123,8 +126,8 @@ final class ColumnarReader implements PartitionReader<ColumnarBatch> {
   }
 
   /**
-   * Returns the error of a thread that reads after its task has ended. It has no frames, because Spark logs
-   * it for each such thread.
+   * Returns the error of a thread that reads after its task has ended. The error has no stack frames, because
+   * Spark logs the error for each such thread.
    */
   static RuntimeException taskHasEnded() {
     RuntimeException fault =
@@ -139,8 +142,8 @@ final class ColumnarReader implements PartitionReader<ColumnarBatch> {
   }
 
   /**
-   * Ends the reader in the task's thread. The Python worker ends first, which wakes a thread that waits for
-   * its rows.
+   * Ends the reader in the task's thread. First, the Python worker is ended. This wakes a thread that waits
+   * for the worker's rows.
    */
   private void endWithTask() {
     taskEnded = true;
@@ -165,8 +168,8 @@ final class ColumnarReader implements PartitionReader<ColumnarBatch> {
   }
 
   /**
-   * Waits until no thread is inside the runner, also in a task that was interrupted. Returns false at the
-   * deadline.
+   * Waits until no thread is inside the runner. The method also waits if the task was interrupted. Returns
+   * false at the deadline.
    */
   private boolean left() {
     long deadline = System.nanoTime() + TimeUnit.SECONDS.toNanos(LEAVE_SECONDS);
@@ -195,7 +198,7 @@ final class ColumnarReader implements PartitionReader<ColumnarBatch> {
     return SparkParts.values(source, metrics);
   }
 
-  /** Does nothing, because Spark's runner ends with the task, and frees its memory then. */
+  /** Does nothing, because Spark's runner ends together with the task, and frees its memory at this time. */
   @Override
   public void close() {
     // The reader has no resources of its own.

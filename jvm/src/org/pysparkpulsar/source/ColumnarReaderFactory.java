@@ -13,8 +13,8 @@ import org.apache.spark.sql.vectorized.ColumnarBatch;
 import scala.Option;
 
 /**
- * A factory of readers for the same partitions as Spark's own factory, with the same function in Python,
- * batch by batch.
+ * A factory of readers that return record batches. The readers use the same partitions and the same Python
+ * function as the readers of Spark's own factory.
  */
 final class ColumnarReaderFactory implements PartitionReaderFactory {
   private static final long serialVersionUID = 1;

@@ -5,11 +5,11 @@ import org.apache.spark.sql.execution.datasources.v2.python.PythonStreamingParti
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 
 /**
- * The choice whether tasks of a query pass their record batches to Spark as columns. Otherwise Spark makes
- * rows of them.
+ * The choice whether tasks of a query pass their record batches to Spark as columns. Otherwise Spark converts
+ * the batches to rows.
  */
 final class ColumnarReads {
-  /** The option is on unless it is "false". Python refuses values other than true and false. */
+  /** The option is on unless its value is "false". Python refuses values other than "true" and "false". */
   private static final String OPTION = "columnarReads";
 
   private ColumnarReads() {}

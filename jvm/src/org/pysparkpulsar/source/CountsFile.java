@@ -12,12 +12,12 @@ import org.apache.spark.SparkEnv;
 import org.apache.spark.TaskContext;
 
 /**
- * The file into which the Python of one task writes its counts (`spark/task_context.py`), on the executor. It
- * is created before Python starts, and read after Python has ended. If it cannot be created or read, the
- * counts are missing, and the task is not affected.
+ * The file on the executor into which the Python worker of one task writes its counts
+ * (`spark/task_context.py`). The file is created before the worker starts, and is read after the worker has
+ * ended. If the file cannot be created or read, the counts are missing, but the task is not affected.
  */
 record CountsFile(Path path) {
-  /** No file, for a task whose counts are not needed. */
+  /** The value for a task without a file, because its counts are not needed. */
   static final CountsFile NONE = new CountsFile(null);
 
   private static final ObjectMapper JSON = new ObjectMapper();
@@ -29,8 +29,8 @@ record CountsFile(Path path) {
       String name = "pyspark-pulsar-" + TaskContext.get().taskAttemptId() + ".counts";
       return new CountsFile(Files.createFile(folder.resolve(name)));
     } catch (IOException | RuntimeException | LinkageError fault) {
-      // For example, the file of a second source in the same task exists. Its counts go into the file of the
-      // first.
+      // For example, a second source in the same task finds the file of the first source. The counts of both
+      // sources are then in this file.
       return NONE;
     }
   }
@@ -47,7 +47,7 @@ record CountsFile(Path path) {
       }
       Files.delete(path);
     } catch (IOException fault) {
-      // The task was ended while it wrote.
+      // The task was ended while it wrote the file.
       path.toFile().delete();
     }
     return counts;

@@ -21,14 +21,14 @@ import org.pysparkpulsar.process.Service;
 /**
  * The Python process that runs Spark's own planning programs: `pyspark_pulsar.spark.driver_process`.
  *
- * <p>Spark starts a process for each of these programs: up to seven for a stream, and one for each epoch of a
- * sink. Each process imports PySpark and this package again. Here one process stays for all queries of this
- * JVM. Each use of a program is one call, whose body and answer are the bytes that Spark exchanges with its
- * own process.
+ * <p>Spark itself starts a new process for each of these programs. That is up to seven processes for a
+ * stream, and one process for each epoch of a sink. Each new process imports PySpark and this package again.
+ * Instead, this class uses one process for all queries of the JVM. Each use of a program is one call, whose
+ * body and answer are the bytes that Spark exchanges with its own process.
  */
 final class DriverProcess {
   /**
-   * The service. It does not wait after an interrupt, because a query that is being stopped leaves its call
+   * The service. An interrupted thread does not wait for the answer, so that a query can be stopped
    * immediately.
    */
   private static final Service SERVICE =
@@ -102,8 +102,8 @@ final class DriverProcess {
   }
 
   /**
-   * Returns the exception for a failed call. An interrupt keeps its class, by which Spark recognizes a
-   * stopped query.
+   * Returns the exception for a failed call. For an interrupt, the class of the exception stays the same,
+   * because Spark recognizes a stopped query by this class.
    */
   static RuntimeException raised(IOException fault) {
     return fault instanceof InterruptedIOException

@@ -23,26 +23,26 @@ import scala.collection.immutable.Map;
 import scala.collection.immutable.Set$;
 
 /**
- * The input of Spark's planning programs in {@link DriverProcess}, and whether this Spark can use it.
- * Otherwise Spark starts a process for each program.
+ * The input of Spark's planning programs in {@link DriverProcess}, and the check whether this version of
+ * Spark can use that process. If not, Spark starts a process for each program.
  */
 final class DriverPrograms {
   /** The result of a check that runs once in a JVM, and logs a negative result. */
   static final boolean POSSIBLE = find();
 
-  /** Spark's name for the files of a query's planning. There are no such files. */
+  /** The name that Spark uses for the files of a query's planning. No such files exist. */
   private static final String FILES = "planning";
 
   private DriverPrograms() {}
 
-  /** Writes the input of the program of `runner`, for a Python of this `version`. */
+  /** Writes the input for the program of `runner`. `version` is the version of Python that runs the program. */
   static void write(String version, PythonPlannerRunner<?> runner, DataOutputStream output) throws IOException {
     boolean whole = readsAll();
     if (whole) {
       PythonWorkerUtils$ protocol = PythonWorkerUtils$.MODULE$;
       protocol.writePythonVersion(version, output);
       protocol.writeSparkFiles(Option.apply(FILES), Set$.MODULE$.empty(), output);
-      // There are no broadcast variables, and no server that decrypts them.
+      // The program has no broadcast variables, so no server is needed to decrypt them.
       output.writeBoolean(false);
       output.writeInt(0);
     }
@@ -53,14 +53,14 @@ final class DriverPrograms {
   }
 
   /**
-   * Returns whether a program reads all its input itself. In Spark 4.1 it is one function, which also reads
-   * what Spark writes to each process (`spark/driver_process.py`).
+   * Returns whether a program reads its whole input itself. In Spark 4.1, a program is one function that also
+   * reads the values that Spark writes to every process (`spark/driver_process.py`).
    */
   private static boolean readsAll() {
     return Arrays.stream(PythonPlannerRunner.class.getDeclaredMethods()).noneMatch(it -> it.getName().equals("runnerConf"));
   }
 
-  /** Looks up all parts of Spark that are used here without an interface. */
+  /** Looks up all parts of Spark that this class uses and that have no public interface. */
   private static boolean find() {
     return SparkParts.found(
         DriverPrograms.class,

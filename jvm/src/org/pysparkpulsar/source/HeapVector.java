@@ -44,13 +44,14 @@ import org.apache.spark.unsafe.types.UTF8String;
  * A column of one record batch, copied from Arrow's memory into arrays on the heap.
  *
  * <p>Spark's Python runner overwrites Arrow's memory with the next record batch, and frees it when the task
- * ends. Readers outlive both: {@code SELECT TRANSFORM}, {@code RDD.pipe} and threads of a user's function
- * read in threads of their own. The garbage collector keeps an array as long as it can be reached, so the
- * values of this column never change.
+ * ends. But some readers need the values after that, because they read in separate threads: {@code SELECT
+ * TRANSFORM}, {@code RDD.pipe} and threads of a user's function. An array on the heap exists as long as a
+ * reader refers to it, so the values of this column never change.
  *
- * <p>{@link #release} drops the arrays when the task ends, because such a thread may wait forever. Spark
- * abandons the process of a {@code TRANSFORM} with a limit, and the thread that feeds it. Every read compares
- * its position with the array that it reads from. So a read after that is an error, and never a wrong value.
+ * <p>{@link #release} drops the arrays when the task ends, because such a thread may wait forever. For
+ * example, Spark never ends the process of a {@code TRANSFORM} with a limit, nor the thread that writes to
+ * the process. Every read checks that its position is inside the array. So a read after {@link #release} is
+ * an error, and never returns a wrong value.
  */
 final class HeapVector extends ColumnVector {
   private static final Set<Class<?>> FIXED_WIDTH =
@@ -65,7 +66,7 @@ final class HeapVector extends ColumnVector {
   private static final HeapVector[] NO_CHILDREN = {};
 
   private final int nulls;
-  /** The bits of the rows, 1 for a value; null if no row is null. */
+  /** The bits of the rows: 1 for a value, 0 for null. The array is null if no row is null. */
   private final byte[] validity;
   /** The values of a column of numbers, texts or bytes; empty for nested types, and after `release`. */
   private byte[] values;
@@ -84,8 +85,8 @@ final class HeapVector extends ColumnVector {
   }
 
   /**
-   * Copies a column of the Spark type `type`. A duration has microseconds in Arrow, as in Spark. The caller
-   * ensures that no other thread frees `vector` at the same time.
+   * Copies a column of the Spark type `type`. Both Arrow and Spark store a duration in microseconds. The
+   * caller ensures that no other thread frees `vector` at the same time.
    */
   static HeapVector copyOf(DataType type, FieldVector vector) {
     int rows = vector.getValueCount();
@@ -160,12 +161,12 @@ final class HeapVector extends ColumnVector {
 
   @Override
   public void close() {
-    // The garbage collector frees the arrays.
+    // Does nothing, because the garbage collector frees the arrays.
   }
 
   /**
-   * Drops the values, so that a reader that never ends keeps no memory. Called at the end of the task, in its
-   * thread.
+   * Drops the values, so that a reader that never ends uses no memory for them. The task's thread calls this
+   * method at the end of the task.
    */
   void release() {
     values = NO_BYTES;

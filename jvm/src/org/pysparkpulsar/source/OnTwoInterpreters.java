@@ -103,7 +103,7 @@ final class OnTwoInterpreters extends UserDefinedPythonDataSource {
     return DriverProcess.of(driver).run(runner);
   }
 
-  /** Returns the options with keys as the user wrote them. */
+  /** Returns the options. The keys have the same case as in the user's program. */
   private static CaseInsensitiveMap<String> written(CaseInsensitiveStringMap options) {
     return CaseInsensitiveMap$.MODULE$.apply(scala(options));
   }

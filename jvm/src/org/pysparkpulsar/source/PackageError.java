@@ -1,11 +1,11 @@
 package org.pysparkpulsar.source;
 
 /**
- * Recognition of this package's errors in a task's Python worker. Such an error needs no frames, and Spark
- * logs it often.
+ * Recognition of this package's errors in a task's Python worker. Such an error needs no stack frames,
+ * because its text is sufficient and Spark logs the error often.
  */
 final class PackageError {
-  /** The text by which Python names such an error. */
+  /** The beginning of the class name of such an error in Python's message. */
   private static final String NAMED = "pyspark_pulsar.errors.";
 
   /** The setting that keeps frames, as in `pyspark_pulsar.spark.tracebacks`. */
@@ -13,7 +13,7 @@ final class PackageError {
 
   private PackageError() {}
 
-  /** Returns the same exception, without Spark's frames if it is an error of this package. */
+  /** Returns the same exception. If the exception is an error of this package, its stack frames are removed. */
   static <T extends RuntimeException> T withoutFrames(T fault) {
     if (!KEEPS_FRAMES && String.valueOf(fault.getMessage()).contains(NAMED)) {
       fault.setStackTrace(new StackTraceElement[0]);

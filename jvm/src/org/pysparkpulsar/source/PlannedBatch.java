@@ -45,13 +45,13 @@ record PlannedBatch(String text, String places, OptionalLong sizeInBytes) implem
           summary.get("text").asText(), summary.get("places").asText(),
           size.isNull() ? OptionalLong.empty() : OptionalLong.of(size.asLong()));
     } catch (IOException | Refusal fault) {
-      // The summary is only shown and used to choose a join. The query itself continues, or fails with its
-      // own error.
+      // The summary is only displayed, and used to choose the kind of a join. So the query continues, or
+      // fails with its own error.
       return UNKNOWN;
     }
   }
 
-  /** Returns no number, because the messages in entries are not counted. */
+  /** Returns no number, because the plan does not count the messages inside entries. */
   @Override
   public OptionalLong numRows() {
     return OptionalLong.empty();

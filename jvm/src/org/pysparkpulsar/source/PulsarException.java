@@ -9,8 +9,9 @@ import scala.collection.immutable.Map$;
 /**
  * An error of this package, with the text of the Python process.
  *
- * <p>It is an AnalysisException because PySpark shows only its message, in classic sessions and over Spark
- * Connect. Spark would replace an IllegalArgumentException of ALTER TABLE by a SparkException.
+ * <p>The class extends AnalysisException because PySpark shows only the message of such an exception, in
+ * classic sessions and over Spark Connect. Spark would replace an IllegalArgumentException of ALTER TABLE by
+ * a SparkException.
  */
 public final class PulsarException extends AnalysisException {
   private PulsarException(String message) {
@@ -18,14 +19,14 @@ public final class PulsarException extends AnalysisException {
   }
 
   /**
-   * Throws the exception, and never returns. Java counts it as checked, and Spark's interfaces do not declare
-   * it.
+   * Throws the exception, and never returns. The exception is checked in Java, but Spark's interfaces do not
+   * declare it.
    */
   public static RuntimeException raised(String message) {
     return thrown(new PulsarException(message));
   }
 
-  /** Throws `fault` without a declaration, and never returns. */
+  /** Throws `fault`, which need not be declared, and never returns. */
   @SuppressWarnings("unchecked")
   public static <T extends Throwable> RuntimeException thrown(Throwable fault) throws T {
     throw (T) fault;

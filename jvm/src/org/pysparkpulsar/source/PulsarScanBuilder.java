@@ -29,8 +29,8 @@ public final class PulsarScanBuilder
   /**
    * Creates a builder.
    *
-   * @param source the data source of this scan alone
-   * @param metadata further columns, which a query may name
+   * @param source the data source, which no other scan may use
+   * @param metadata additional columns that a query may name
    */
   public PulsarScanBuilder(
       PythonDataSourceV2 source, StructType columns, StructType metadata, CaseInsensitiveStringMap options) {
@@ -40,12 +40,15 @@ public final class PulsarScanBuilder
     this.options = options;
   }
 
-  /** Returns a builder that decodes all columns, whatever the query needs, and no others. */
+  /** Returns a builder of a scan that decodes all of `columns`, even if the query does not need them. */
   public static ScanBuilder ofAll(StructType columns, CaseInsensitiveStringMap options) {
     return new SourceScanBuilder(PythonSource.make(), PythonSource.NAME, columns, options);
   }
 
-  /** Keeps the filters for `build`, where the columns are known too. Spark evaluates all of them again. */
+  /**
+   * Stores the filters until `build` is called, because only then the columns are known too. Spark evaluates
+   * all filters again.
+   */
   @Override
   public Filter[] pushFilters(Filter[] given) {
     filters = given;
@@ -58,8 +61,8 @@ public final class PulsarScanBuilder
   }
 
   /**
-   * Accepts a limit, which Spark only pushes without remaining filters. Each task stops at the limit, and
-   * Spark cuts the rows of all tasks.
+   * Accepts a limit. Spark passes a limit only if the query has no remaining filters. Each task stops at the
+   * limit, and Spark limits the rows of all tasks together.
    */
   @Override
   public boolean pushLimit(int rows) {
@@ -76,7 +79,8 @@ public final class PulsarScanBuilder
   }
 
   /**
-   * Keeps whole columns, although Spark may need only some of their fields. At least one column remains for count(*).
+   * Selects complete columns, although Spark may need only some of their fields. For `count(*)`, at least one
+   * column remains.
    */
   @Override
   public void pruneColumns(StructType required) {

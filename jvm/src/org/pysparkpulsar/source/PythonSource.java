@@ -21,14 +21,14 @@ import scala.collection.immutable.ArraySeq;
  * interpreter.
  *
  * <p>Spark itself looks for such sources with the interpreter of an environment variable, or with `python3`.
- * On a cluster that interpreter rarely has the package, and then the source is not found.
+ * On a cluster, that interpreter often does not contain the package. Then Spark does not find the source.
  *
  * <p>Each scan or write needs a new instance. Spark's class keeps the plan of its first query, including
  * filters, and would return it to the next query.
  */
 public class PythonSource extends PythonDataSourceV2 {
   public static final String NAME = "pulsar";
-  /** The pickle of a class: its module and its name. */
+  /** The pickle of the Python class, which consists of the module and the name of the class. */
   private static final byte[] PULSAR_DATA_SOURCE =
       "cpyspark_pulsar.datasource\nPulsarDataSource\n.".getBytes(StandardCharsets.US_ASCII);
 
@@ -36,7 +36,8 @@ public class PythonSource extends PythonDataSourceV2 {
   private PythonDataSourceCreationResult made;
 
   /**
-   * Creates a source without a name. Spark names a source that it finds itself, and accepts a name only once.
+   * Creates a source without a name. Spark sets the name of a source when it finds the source, and the name
+   * can be set only once.
    */
   protected PythonSource() {}
 
@@ -58,7 +59,7 @@ public class PythonSource extends PythonDataSourceV2 {
     return source;
   }
 
-  /** Returns the same Python object, without a plan. */
+  /** Returns a new source for the same Python object, without a plan. */
   PythonSource again(CaseInsensitiveStringMap options, StructType columns) {
     PythonSource other = (PythonSource) make();
     other.source = source();

@@ -16,11 +16,11 @@ import scala.collection.AbstractIterator;
  * The rows that a task writes, divided into record batches.
  *
  * <p>A batch ends at `spark.sql.execution.arrow.maxRecordsPerBatch` rows, or when its rows reach
- * `maxBytesPerBatch` bytes in Spark's format in memory. Spark itself requests the size of all Arrow vectors
- * of a batch after every row, which costs as much as filling them.
+ * `maxBytesPerBatch` bytes in Spark's format in memory. Spark itself computes the size of all Arrow vectors
+ * of a batch after every row. This needs as much time as writing the rows to the vectors.
  *
  * <p>Each row is the only column of an outer row, because the Python worker's function accepts one struct. A
- * row is valid until the next call of `next`. Read a batch to its end before you request the next one.
+ * row is valid until the next call of `next`. Read a batch to its end before you request the next batch.
  */
 final class RowBatches extends AbstractIterator<scala.collection.Iterator<InternalRow>> {
   private static final String BYTES = "spark.sql.execution.arrow.maxBytesPerBatch";

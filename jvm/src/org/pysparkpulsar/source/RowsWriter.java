@@ -21,7 +21,7 @@ import scala.collection.immutable.Map;
  * commit message.
  */
 final class RowsWriter implements DataWriter<InternalRow> {
-  /** Spark's name for this program of a worker. */
+  /** The name that Spark uses for the program that the Python worker runs. */
   private static final String PROGRAM = "write_to_data_source";
 
   private final PythonBatchWriterFactory origin;
@@ -75,7 +75,10 @@ final class RowsWriter implements DataWriter<InternalRow> {
     return message;
   }
 
-  /** Does nothing. The driver has no commit message of this task, and so aborts what the task sent. */
+  /**
+   * Does nothing. The driver receives no commit message from this task, so the driver aborts the rows that
+   * the task sent.
+   */
   @Override
   public void abort() {
     // The writer has no resources of its own.

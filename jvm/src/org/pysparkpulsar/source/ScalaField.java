@@ -3,8 +3,8 @@ package org.pysparkpulsar.source;
 import java.lang.reflect.Field;
 
 /**
- * Access to a private value of a Scala class that nested code uses. In bytecode it is public and has a longer
- * name.
+ * Access to a private value of a Scala class that nested Scala code also uses. In the bytecode, such a value
+ * is public and has a longer name.
  */
 final class ScalaField {
   private ScalaField() {}

@@ -20,15 +20,15 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 import scala.collection.immutable.Map;
 
 /**
- * Spark's own scan of a source in Python, with tasks that return columns, and with streams planned in the
- * driver process.
+ * Spark's own scan of a source in Python, with two changes: tasks return columns, and streams are planned in
+ * the driver process.
  */
 final class SourceScanBuilder extends PythonScanBuilder {
   /** The options that name topics. A query sets exactly one of them. */
   private static final List<String> TOPICS =
       List.of("topic", "topics", "subscribe", "topicsPattern", "subscribePattern");
 
-  /** The option with the number of rows that each task returns at most. */
+  /** The name of the option with the maximum number of rows that each task returns. */
   static final String LIMIT = "limit";
 
   private final Query query;
@@ -85,15 +85,18 @@ final class SourceScanBuilder extends PythonScanBuilder {
       return new SourceStream(query);
     }
 
-    /** Returns the statistics of a batch, whose plan the query keeps. A stream has no size. */
+    /**
+     * Returns the statistics of a batch. The query stores the plan of the batch for later use. A stream has
+     * no statistics.
+     */
     @Override
     public Statistics estimateStatistics() {
       return streams ? PlannedBatch.UNKNOWN : batch.planned();
     }
 
     /**
-     * Returns the text for plans and Spark's UI. It includes what a batch reads as soon as the batch is
-     * planned.
+     * Returns the text for plans and Spark's UI. After a batch is planned, the text also describes the
+     * messages that the batch reads.
      */
     @Override
     public String description() {
@@ -132,7 +135,10 @@ final class SourceScanBuilder extends PythonScanBuilder {
       return partitions;
     }
 
-    /** Returns whether the batch is planned, without a lock: plans are shown while they are made. */
+    /**
+     * Returns whether the batch is already planned. The method acquires no lock, because Spark may show a
+     * plan while the plan is created.
+     */
     boolean isPlanned() {
       return partitions != null;
     }

@@ -23,14 +23,14 @@ import org.apache.spark.sql.execution.datasources.v2.python.PythonStreamingSourc
 import scala.Option;
 
 /**
- * A stream whose offsets and splits are decided by its reader in Python ({@link StreamReader}). Its tasks
- * return columns, and its progress has metrics: the lag, and the locations that it reads from.
+ * A stream whose reader in Python determines the offsets and splits ({@link StreamReader}). Its tasks return
+ * columns, and its progress has metrics: the lag, and the amounts that were read from each location.
  *
  * <p>Spark's own stream of a source in Python differs between versions, and has no limits in 4.1.
  */
 final class SourceStream implements MicroBatchStream, SupportsTriggerAvailableNow, ReportsSourceMetrics {
   private static final ObjectMapper JSON = new ObjectMapper();
-  /** The limit's name in the Python program. */
+  /** The name that the Python program uses for a read without limits. */
   private static final String ALL = "all";
 
   private final SourceScanBuilder.Query query;
@@ -49,13 +49,16 @@ final class SourceStream implements MicroBatchStream, SupportsTriggerAvailableNo
     return deserializeOffset(reader.text("initialOffset"));
   }
 
-  /** Fails, because Spark calls this only for streams without limits. */
+  /** Fails, because Spark calls this method only for streams without limits. */
   @Override
   public Offset latestOffset() {
     throw new UnsupportedOperationException("latestOffset: expected a start and a limit, got none");
   }
 
-  /** Returns the latest offset. The limit is "all", or the result of {@link #getDefaultReadLimit}. */
+  /**
+   * Returns the latest offset within the limit. The limit is "all", or the result of {@link
+   * #getDefaultReadLimit}.
+   */
   @Override
   public Offset latestOffset(Offset start, ReadLimit limit) {
     String which = limit instanceof ReadAllAvailable ? ALL : "limited";
@@ -134,7 +137,7 @@ final class SourceStream implements MicroBatchStream, SupportsTriggerAvailableNo
         }
       }
     } catch (JsonProcessingException fault) {
-      // Without a readable lag none is shown.
+      // If the lag cannot be parsed, no lag is shown.
     }
     if (partitions.length > 0) {
       metrics.put("readFrom", PlannedBatch.of(partitions).places());
@@ -143,13 +146,13 @@ final class SourceStream implements MicroBatchStream, SupportsTriggerAvailableNo
     return metrics;
   }
 
-  /** Returns the name in progress and errors. */
+  /** Returns the name of the stream in progress reports and errors. */
   @Override
   public String toString() {
     return "Pulsar[" + query.topics() + "]";
   }
 
-  /** The limits of the options, which only the reader knows. `text` is for logs. */
+  /** The limits that the options set. Only the reader in Python interprets these limits. `text` is for logs. */
   private record OptionsLimit(String text) implements ReadLimit {
     @Override
     public String toString() {

@@ -8,7 +8,7 @@ import org.apache.spark.sql.execution.datasources.v2.python.PythonTable;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 
-/** The table of `format("pulsar")`. Each query is planned from scratch, for its own columns and filters. */
+/** The table of `format("pulsar")`. Each query gets a new plan for its own columns and filters. */
 public final class SourceTable extends PythonTable {
   private final PythonSource source;
   private final StructType columns;
@@ -35,8 +35,8 @@ public final class SourceTable extends PythonTable {
   }
 
   /**
-   * Returns whether a scan may decode fewer columns. In other modes than FAILFAST, bad rows must not depend
-   * on the columns.
+   * Returns whether a scan may decode fewer columns than the table has. In modes other than FAILFAST, the
+   * choice of columns must not change which rows are bad.
    */
   public static boolean prunes(Map<String, String> options) {
     return "FAILFAST".equalsIgnoreCase(options.getOrDefault("mode", "FAILFAST"));

@@ -20,8 +20,8 @@ import org.apache.spark.sql.internal.connector.SupportsStreamingUpdateAsAppend;
 import scala.Option;
 
 /**
- * Spark's own write to a sink in Python. Its epochs end in the driver process, and its tasks send rows
- * faster.
+ * Spark's own write to a sink in Python. The driver process commits the epochs, and the tasks send rows
+ * faster than in Spark's own write.
  *
  * <p>Output mode `update` appends each new row of a key, as in Spark's sink for Kafka. Spark's own write
  * refuses that mode only after the query has started.

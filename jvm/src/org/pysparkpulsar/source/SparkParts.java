@@ -8,18 +8,19 @@ import org.slf4j.LoggerFactory;
 import scala.collection.immutable.Map;
 import scala.jdk.javaapi.CollectionConverters;
 
-/** Spark's internals that readers and writers of tasks use in the same way. */
+/** Access to internals of Spark that both the readers and the writers of tasks use. */
 final class SparkParts {
   private SparkParts() {}
 
-  /** A lookup of Spark's internals. It throws if one does not exist. */
+  /** A lookup of Spark's internals. The lookup throws an exception if a part does not exist. */
   @FunctionalInterface
   interface Lookup {
     void run() throws ReflectiveOperationException;
   }
 
   /**
-   * Returns whether `lookup` succeeds. Otherwise logs `otherwise` for `user`, with the fault at its `{}`.
+   * Returns whether `lookup` succeeds. If it fails, logs the text `otherwise` with the logger of `user`; the
+   * exception replaces `{}` in the text.
    */
   static boolean found(Class<?> user, String otherwise, Lookup lookup) {
     try {
@@ -31,7 +32,7 @@ final class SparkParts {
     }
   }
 
-  /** Returns the counts of a task's Python until now. */
+  /** Returns the current counts of a task's Python worker. */
   static CustomTaskMetric[] values(UserDefinedPythonDataSource source, Map<String, SQLMetric> metrics) {
     java.util.Map<String, Object> values = new HashMap<>();
     CollectionConverters.asJava(metrics).forEach((name, metric) -> values.put(name, metric.value()));

@@ -16,8 +16,8 @@ import scala.Option;
  * A stream's reader in Python, in the driver process: one of `pyspark_pulsar.spark.stream_readers`, which
  * lists its calls.
  *
- * <p>Spark has such a protocol as well. It starts a process for each stream. In 4.1 it does not support the
- * position of the query, limits and Trigger.AvailableNow.
+ * <p>Spark has a similar protocol, but starts a process for each stream. In Spark 4.1, that protocol supports
+ * neither the position of the query, nor limits, nor Trigger.AvailableNow.
  */
 final class StreamReader {
   private final DriverProcess process;
@@ -45,7 +45,7 @@ final class StreamReader {
     }
   }
 
-  /** Returns the answer to a call, or an empty text if the reader has none. Errors name the call. */
+  /** Returns the answer to a call, or an empty text if the reader returns no value. Errors name the call. */
   String text(String call, String... values) {
     return new String(call(call, values), StandardCharsets.UTF_8);
   }
@@ -61,7 +61,7 @@ final class StreamReader {
     return pickled;
   }
 
-  /** Stops the reader, after a call that may be pending. */
+  /** Stops the reader. A pending call is completed first. */
   void close() {
     process.post("close_stream", PythonProcess.arguments().put("stream", number));
   }

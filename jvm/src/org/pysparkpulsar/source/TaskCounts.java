@@ -7,15 +7,15 @@ import org.apache.spark.SparkContext;
 import org.apache.spark.util.AccumulatorV2;
 
 /**
- * The sums, on the driver, of the counts of a query's tasks. Python defines their names
- * (`read/task/read_counts.py`).
+ * The sums of the counts of a query's tasks, which the driver collects. Python defines the names of the
+ * counts (`read/task/read_counts.py`).
  */
 final class TaskCounts extends AccumulatorV2<Map<String, Long>, Map<String, Long>> {
   private static final long serialVersionUID = 1;
 
   private final ConcurrentHashMap<String, Long> sums = new ConcurrentHashMap<>();
 
-  /** Returns a new instance on the driver, to whose copies tasks may add. */
+  /** Returns a new instance that is registered on the driver, so that tasks can add to their copies. */
   static TaskCounts registered() {
     TaskCounts counts = new TaskCounts();
     SparkContext.getOrCreate().register(counts);
@@ -49,7 +49,7 @@ final class TaskCounts extends AccumulatorV2<Map<String, Long>, Map<String, Long
     add(other.value());
   }
 
-  /** Returns the sums by name, in order, without sums of 0. */
+  /** Returns the sums, sorted by name. Sums of 0 are omitted. */
   @Override
   public Map<String, Long> value() {
     Map<String, Long> value = new TreeMap<>(sums);

@@ -59,7 +59,7 @@ class _BookieConnection:
     outgoing: bytearray = field(default_factory=bytearray)
     """Bytes as they are sent, after encryption."""
     quiet_seconds: float = 0.0
-    """How long the connection has waited for input, without the time in which nothing called `wait`."""
+    """Seconds that `wait` has waited for this connection without progress, without the time between calls."""
     mask: int = 0
 
 

@@ -1,6 +1,6 @@
-"""Numbers and frames of the protocol's commands, and the field of each request and answer.
+"""Numbers and frames of the protocol's commands, and the name of the field that contains each request or answer.
 
-Numbers: `BaseCommand.Type` of the protocol specification.
+Source of the numbers: `BaseCommand.Type` in the protocol specification.
 """
 
 from __future__ import annotations
@@ -53,16 +53,19 @@ _SESSIONS = frozenset({SCALABLE_TOPIC_LOOKUP, 71})
 
 
 def id_field(number: int) -> str:
-    """Return the name of the field that relates a request of this type to its answer."""
+    """Return the name of the id field that a request of this type and its answer share."""
     return "session_id" if number in _SESSIONS else "request_id"
 
 
 def frame(command: wire.BaseCommand) -> bytes:
-    """Return the frame of a command: `u32 total, u32 command size, BaseCommand`. A size does not include itself."""
+    """Return the frame of a command: `u32 total size, u32 command size, BaseCommand`.
+
+    Neither size includes its own four bytes.
+    """
     body = command.SerializeToString()
     return struct.pack(">II", len(body) + 4, len(body)) + body
 
 
 def signed(number: int) -> int:
-    """Convert an unsigned number of the protocol to Java's long, in which -1 means "none"."""
+    """Convert an unsigned number of the protocol to a signed 64-bit number, in which -1 means "none"."""
     return number - 2**64 if number >= 2**63 else number

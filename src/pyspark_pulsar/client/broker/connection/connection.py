@@ -1,36 +1,39 @@
-"""A connection to one broker: keep-alive, and delivery of each answer to its request.
+"""A connection to one broker: keep-alive, and delivery of each answer to the caller that sent the request.
 
-Two kinds of threads use a connection. Its own thread receives. Callers send on their threads. Requests have ids and may
-be pipelined: `submit` returns a future immediately.
+Two kinds of threads use a connection. The connection's own thread receives, and each caller sends on the caller's
+thread. Requests have ids, and a caller may send several requests before the first answer arrives. So `submit` returns a
+future immediately.
 
     state      | activity                                     | event                           | next state
     handshake  | `open_connection`, on the caller's thread    | CONNECTED                       | open
                |                                              | ERROR, timeout, end of stream   | none: it raises
-    open       | the thread receives                          | over 32 MiB wait for consumers  | paused
+    open       | the connection's thread receives             | over 32 MiB wait for consumers  | paused
                |                                              | 60 s without input, end of      | closed
                |                                              | stream, failed send, `close`    |
     paused     | nothing is received, so TCP slows the broker | consumers have taken entries    | open
                | down; a PING each second keeps it alive      | failed send, `close`            | closed
-    closed     | none, without a way back                     |                                 |
+    closed     | none; the connection never opens again       |                                 |
 
     input                                    | receiver
-    the answer to a request (`ANSWERS`)      | the future of that request id: the answer's own message
-    ERROR                                    | the future of that request id: `server_error` as its exception
+    the answer to a request (`ANSWERS`)      | the future of that request id; its result is the inner message
+    ERROR                                    | the future of that request id; its exception is from `server_error`
     SEND_RECEIPT, SEND_ERROR, CLOSE_PRODUCER | the producer of that id, by `on_command`
     CLOSE_CONSUMER                           | the consumer of that id, by `on_command`
     MESSAGE                                  | the kernel, until its consumer takes it; all consumers wake up
     PING                                     | answered with PONG
-    AUTH_CHALLENGE                           | answered on a separate thread, because a new token may last a while
-    anything else, or an unknown id          | none
+    AUTH_CHALLENGE                           | answered on a separate thread, because renewing a token may be slow
+    anything else, or an unknown id          | ignored
 
-No caller waits without end, because `close` and `submit` use the same lock. A request from before `close` fails with
-the reason of the close, and a later request fails with it immediately. Producers and consumers receive the reason by
-`on_closed`. If the broker neither answers nor refuses a request, the deadline of `await_answer` ends the wait.
+No caller waits forever, because `close` and `submit` use the same lock. When the connection closes, all requests
+without an answer fail with the reason of the close. Later requests fail immediately with that reason. Producers and
+consumers receive the reason by `on_closed`. If the broker never answers a request, the deadline of `await_answer` ends
+the wait.
 
-While the connection is paused, answers do not arrive either (`is_full`). A caller that waits for an answer must then
-collect the entries before it.
+While the connection is paused, no answer arrives (`is_full`). A caller that waits for an answer must then collect
+earlier entries.
 
-After 30 s without input, this side sends PING. A broker closes a connection without input for two of its own intervals.
+The connection sends PING if it has received nothing for 30 s. A broker closes a connection without input after two of
+the broker's own keep-alive intervals.
 
 Protocol: the binary protocol specification, section "Keep Alive".
 """
@@ -71,8 +74,8 @@ from pyspark_pulsar.client.wire import commands_pb2 as wire
 from pyspark_pulsar.errors import ConnectionFailed, DeadlineExceeded, PulsarError
 
 KEEP_ALIVE_SECONDS = 30.0
-# A broker closes a connection without input for two of its keep-alive intervals (30 s by default). That includes
-# unanswered pings: a paused connection does not read them.
+# A paused connection does not read the broker's pings, so it cannot answer them. A broker closes a connection from
+# which it has received nothing for two of its keep-alive intervals (30 s by default).
 PAUSED_PING_SECONDS = 1.0
 _LEAST_SECONDS = 0.05
 
@@ -84,14 +87,14 @@ class Listener(Protocol):
         """Handle a command to this consumer or producer, such as a receipt or a close."""
 
     def on_entries(self) -> None:
-        """Check for entries of this consumer. The call follows each arrival, also if entries wait only for others."""
+        """Check for entries of this consumer. This method is called for entries of any consumer on the connection."""
 
     def on_closed(self, reason: ConnectionFailed) -> None:
-        """Handle the end of the connection. No further call follows."""
+        """Handle the end of the connection. The connection calls no method of this listener afterwards."""
 
 
 class Connection:
-    """An open connection to a broker, from `open_connection`. Safe to use from several threads."""
+    """An open connection to a broker, which `open_connection` returns. Several threads may use a connection."""
 
     def __init__(self, transport: Transport, limits: BrokerLimits, security: Security) -> None:
         self.address = transport.address
@@ -114,19 +117,19 @@ class Connection:
 
     @property
     def is_used(self) -> bool:
-        """Return whether a consumer or producer uses the connection. Abandoned requests do not count."""
+        """Return whether a consumer or producer uses the connection. Requests without an answer are ignored."""
         with self._lock:
             return bool(self._consumers or self._producers)
 
     def start(self) -> None:
-        """Start receiving, once, after the handshake."""
+        """Start the thread that receives. Call this method once, after the handshake."""
         self._transport.wait_at_most(KEEP_ALIVE_SECONDS)
         self._thread.start()
 
     # Requests
 
     def new_id(self) -> int:
-        """Return an id for a request, consumer or producer, unique on this connection."""
+        """Return a new id for a request, consumer or producer. The id is unique on this connection."""
         with self._lock:
             self._next_id += 1
             return self._next_id
@@ -136,16 +139,16 @@ class Connection:
 
         Args:
             command: The request. This function sets its request id.
-            where: The request and its topic, for error messages.
+            where: A description of the request and its topic, for error messages.
 
         Returns:
-            A future for the answer's own message, or the broker's refusal as its exception.
+            A future. Its result is the inner message of the answer; its exception is the broker's refusal.
 
         """
         return self.submit_all([(command, where)])[0]
 
     def submit_all(self, requests: Sequence[tuple[wire.BaseCommand, str]]) -> list[Future[Any]]:
-        """Call `submit` for several requests, with a single send."""
+        """Send several requests with a single write to the socket, and return a future for each, as `submit` does."""
         answers: list[Future[Any]] = [Future() for _ in requests]
         for command, _ in requests:
             setattr(getattr(command, REQUESTS[command.type]), id_field(command.type), self.new_id())
@@ -167,7 +170,7 @@ class Connection:
         try:
             return await_answer(answer, where, seconds)
         except DeadlineExceeded:
-            # Remove the request, because a connection may live for months with a broker that loses requests.
+            # Otherwise requests without an answer would accumulate, because a connection may be open for months.
             with self._lock:
                 self._waiting.pop(_id_of(command, REQUESTS), None)
             raise
@@ -209,11 +212,11 @@ class Connection:
 
     @property
     def is_full(self) -> bool:
-        """Return whether nothing is received, not even answers, until consumers collect their entries."""
+        """Return whether the connection is paused. No answer arrives until consumers collect their entries."""
         return not self._transport.has_room()
 
     def first_entry(self, consumer_id: int) -> tuple[int, int] | None:
-        """Return ledger id and entry id of the first entry that waits for the consumer, or None if none waits."""
+        """Return the ledger id and entry id of the consumer's first waiting entry, or None if no entry waits."""
         return self._transport.first_entry(consumer_id)
 
     # Receiving thread
@@ -227,11 +230,11 @@ class Connection:
                 self._pause_while_full()
         except ConnectionFailed as failure:
             self.close(failure)
-        except Exception as fault:  # noqa: BLE001 -- a thread that dies must pass the reason on to waiting callers
+        except Exception as fault:  # noqa: BLE001 -- a thread that ends must report the reason to waiting callers
             self.close(ConnectionFailed(f"{self.address}: receiving failed: {fault!r}"))
 
     def _pause_while_full(self) -> None:
-        """Receive nothing while consumers are slow, so that TCP slows the broker down. Keep the connection alive."""
+        """Stop receiving while consumers are slow, so that TCP slows the broker down. Send pings each second."""
         if self._transport.has_room():
             return
         while not self._transport.has_room(PAUSED_PING_SECONDS):
@@ -261,7 +264,8 @@ class Connection:
     def _dispatch_all(self, commands: list[bytes]) -> None:
         for data in commands:
             self._dispatch(wire.BaseCommand.FromString(data))
-        # Thousands of consumers may exist only to request log ends. No entries ever wait for those.
+        # Skip the loop if no entries wait. Thousands of consumers may exist only to request log ends, and such
+        # consumers never receive entries.
         if not self._transport.has_entries():
             return
         with self._lock:
@@ -282,7 +286,7 @@ class Connection:
         elif command.type == PING:
             self.send_bytes(frame(wire.BaseCommand(type=PONG, pong=wire.CommandPong())))
         elif command.type == AUTH_CHALLENGE:
-            # A new token may last a while, so another thread answers.
+            # Renewing a token may be slow, so another thread answers.
             threading.Thread(
                 target=self._reauthenticate, name=f"{self._thread.name}-auth", daemon=True
             ).start()
@@ -292,7 +296,7 @@ class Connection:
                 listener.on_command(command)
 
     def _reauthenticate(self) -> None:
-        """Send new credentials to the broker, because its present ones have expired or are about to."""
+        """Send new credentials to the broker, because the present credentials have expired or expire soon."""
         try:
             self.send_bytes(frame(auth_response(self._security.credentials, KEEP_ALIVE_SECONDS)))
         except PulsarError as fault:
@@ -319,7 +323,7 @@ class Connection:
             settle(*waiting)
 
     def close(self, reason: ConnectionFailed | None = None) -> None:
-        """Close the connection; later calls do nothing. Waiting callers get `reason`."""
+        """Close the connection. Callers that wait for an answer get `reason` as the error. Later calls do nothing."""
         with self._lock:
             if self._closed is not None:
                 return
@@ -339,7 +343,13 @@ def _id_of(command: wire.BaseCommand, names: Mapping[int, str]) -> int:
 
 
 def await_answer(answer: Future[Any], where: str, seconds: float) -> Any:
-    """Return the answer's message. Raise the broker's refusal, `ConnectionFailed`, or `DeadlineExceeded`."""
+    """Wait for an answer and return its message.
+
+    Raises:
+        DeadlineExceeded: No answer arrived within `seconds`.
+        PulsarError: The exception of the future: the broker's refusal, or `ConnectionFailed`.
+
+    """
     try:
         return answer.result(timeout=seconds)
     except TimeoutError:
@@ -347,19 +357,19 @@ def await_answer(answer: Future[Any], where: str, seconds: float) -> Any:
 
 
 def open_connection(address: BrokerAddress, connect_seconds: float, security: Security) -> Connection:
-    """Read the credentials, connect, and start receiving.
+    """Read the credentials, connect to a broker, and start receiving.
 
     Args:
-        address: The broker.
-        connect_seconds: The deadline for all of these steps together.
+        address: The address of the broker.
+        connect_seconds: The time limit for all steps together, in seconds.
         security: TLS and authentication settings.
 
     Raises:
         ConnectionFailed: The broker is unreachable. The message contains the address and the reason.
         TlsFailed: The TLS handshake failed, and a retry would not help.
         PermissionDenied: The broker refuses the credentials.
-        OptionError: Files of TLS or credentials are unusable.
-        ProtocolError: The broker's answer is not understood.
+        OptionError: A file with TLS settings or credentials is unusable.
+        ProtocolError: The answer is not part of the protocol.
 
     """
     deadline = time.monotonic() + connect_seconds

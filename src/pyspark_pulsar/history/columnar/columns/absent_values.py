@@ -3,9 +3,9 @@
 The kernel's decoder returns the same values. A data file contains the columns of the topic's schema at the time of
 writing. A reader's schema may have more fields, at any depth. A field that the file lacks has these values:
 
-    AVRO          the field's default in the reader's schema, or null without a default
-    JSON          null if the field is nullable, whatever its default; otherwise its default
-    PROTOBUF      the meaning of an absent field: zero, empty, the first value of an enum, or null for `optional`
+    AVRO          the field's default in the reader's schema, or null if the field has no default
+    JSON          null if the field is nullable, even if it has a default; otherwise the default
+    PROTOBUF      the value of an absent field: zero, empty, the first value of an enum, or null for `optional`
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from pyspark_pulsar.schema.types.exchange import readable_type
 
 _JSON: Final = RECORD_TYPES[SchemaType.JSON]
 ITEM: Final = "element"
-"""The member name for the items of a list and the values of a map."""
+"""The key in `Absent.members` for the items of a list or the values of a map."""
 
 Members = Mapping[str, "Absent"]
 
@@ -40,16 +40,19 @@ class Absent:
     """The value of a column or member that a file lacks."""
 
     value: pa.Array | None = None
-    """One row, of the column's type in Spark (`schema.types.exchange`); None means null."""
+    """An array of one element with the column's type in Spark (`schema.types.exchange`); None means null."""
     members: Members = field(default_factory=dict)
-    """The values of members inside the column. Unnamed members are null."""
+    """The values of the members of the column. A member that is not in this mapping is null."""
 
 
 NULL: Final = Absent()
 
 
 def absent_columns(payload: PayloadSchema) -> Members:
-    """Return the values of a reader's columns that a file lacks, by column name. Unnamed columns are null."""
+    """Return the values of a reader's columns for files that lack them, by column name.
+
+    A column that is not in the result is null.
+    """
     if payload.pair is not None:
         sides = ((KEY_COLUMN, payload.pair.key), (VALUE_COLUMN, payload.pair.value))
         return {name: Absent(members=absent_columns(side)) for name, side in sides}
@@ -65,7 +68,7 @@ def absent_columns(payload: PayloadSchema) -> Members:
 
 @dataclass(frozen=True, slots=True)
 class _Records:
-    """The values of absent record members in an Avro document, which also describes JSON messages."""
+    """The values of absent record members, by an Avro document. JSON schemas have such documents too."""
 
     is_json: bool
 
@@ -103,12 +106,12 @@ class _Records:
 
 
 def _row(value: Any, kind: pa.DataType) -> pa.Array | None:
-    """Return one row with `value`, Python's form of the definition's type `kind`; None means null."""
+    """Return an array with one value, or None if the value is None. `kind` is the value's type in the definition."""
     return None if value is None else pa.array([value], kind).cast(readable_type(kind))
 
 
 class _PlanMessages:
-    """The values of absent message members in a plan's document (`schema.protobuf.plan`)."""
+    """The values of absent message members, by a plan's document (`schema.protobuf.plan`)."""
 
     def __init__(self, plan: Mapping[str, Any]) -> None:
         self._messages = plan["messages"]

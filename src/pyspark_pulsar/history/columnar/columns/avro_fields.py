@@ -1,7 +1,8 @@
-"""Matches between the fields of two Avro documents, which also describe JSON messages. Pure.
+"""Matching of the fields of two Avro documents. JSON schemas have Avro documents too. Pure.
 
-Avro finds a field by its name, or by an alias in the reader's schema. A field that the writer lacks has its default
-(https://avro.apache.org/docs/1.11.1/specification/#schema-resolution). Members of JSON messages have no aliases.
+Avro finds a field by its name, or by an alias in the reader's schema. If the writer's schema lacks a field, its value
+is the default of the reader's schema (https://avro.apache.org/docs/1.11.1/specification/#schema-resolution). Members of
+JSON messages have no aliases.
 """
 
 from __future__ import annotations
@@ -19,11 +20,11 @@ _WIDENED: Final = (("int", "long"),)
 _WIDENED_IN_AVRO: Final = (*_WIDENED, ("float", "double"))
 _RAW: Final = "any"
 _EXACT_IN_JSON: Final = ("boolean", "int", "long", "string")
-"""Types whose columns determine the JSON value. For other values the kernel keeps the payload."""
+"""Types whose columns determine the text of the JSON value. For values of other types, the kernel keeps the payload."""
 
 
 class AvroFields:
-    """The matches of a reader's document with the document by which rows were tiered."""
+    """A matcher of a reader's document with the document with which rows were written."""
 
     def __init__(self, tiered: str, reader: str, *, is_json: bool) -> None:
         self._tiered = tree.parse(tiered)
@@ -31,7 +32,7 @@ class AvroFields:
         self._is_json = is_json
 
     def columns(self, stored: Sequence[pa.Field], found: Found) -> list[pa.Field]:
-        """Return the stored columns under the reader's names, and record the outcome in `found`."""
+        """Return the stored columns, renamed to the reader's names, and record the outcome in `found`."""
         return self._record(self._tiered, self._reader, stored, found)
 
     def _record(
@@ -63,12 +64,12 @@ class AvroFields:
                 kind = self._type(source.type, member.type, column.type, below)
                 out.append(rename_column(column, member.name, kind))
             else:
-                # No column contains the field: all its values are null, or each row keeps its payload.
+                # No column contains the field, so either all values are null, or each row keeps its payload.
                 self._type(source.type, member.type, pa.null(), below)
         return out
 
     def _has_constant_value(self, member: tree.Field) -> bool:
-        """Return whether a field that the rows' schema lacks is null or a default in all rows (`absent_values`)."""
+        """Return whether a field that the rows' schema lacks has the same value in all rows (`absent_values`)."""
         if self._is_json and tree.is_nullable(member.type):
             return True
         return member.default is not None and not (
@@ -78,7 +79,7 @@ class AvroFields:
     def _sources(
         self, written: Mapping[str, tree.Field], reader: tree.RecordType, found: Found
     ) -> dict[str, tree.Field]:
-        """Return the field of the rows' schema for each field of the reader that has one."""
+        """Return the matching fields of the rows' schema, by the names of the reader's fields."""
         names = {member.name for member in reader.fields}
         sources: dict[str, tree.Field] = {}
         for member in reader.fields:
@@ -131,7 +132,7 @@ class AvroFields:
         return kind
 
     def _is_read_as(self, tiered: tree.Type, reader: tree.Type) -> bool:
-        """Return whether the reader sees each value of a leaf unchanged, perhaps in a wider type."""
+        """Return whether the reader sees each value of a leaf unchanged or only converted to a wider type."""
         match tiered, reader:
             case tree.Enum(), tree.Enum():
                 return tiered.name == reader.name and set(tiered.symbols) <= set(reader.symbols)

@@ -1,4 +1,4 @@
-"""The outcome of matching the fields of two schemas, and columns with another name in files. Pure."""
+"""The outcome of matching the fields of two schemas, and columns whose names in files differ. Pure."""
 
 from __future__ import annotations
 
@@ -14,27 +14,27 @@ STORED_NAME: Final = b"pulsar.stored-name"
 
 @dataclass
 class Found:
-    """The outcome of matching, as far as it is known. The matching functions modify it."""
+    """The outcome of matching two schemas. The matching functions update this object."""
 
     is_plain: bool = True
-    """True if each field of the reader is a column, or absent."""
+    """True if each field of the reader either is a column of the table, or is absent in the rows' schema."""
     unclear: dict[str, str] = field(default_factory=dict)
-    """The reader's columns that the table's columns do not determine, with the reason for each."""
+    """A reason for each column of the reader that the table's columns do not determine, by column name."""
     _column: str | None = None
     _parent: Found | None = None
 
     def below(self, column: str) -> Found:
-        """Return the outcome for one column of the reader, as a part of this outcome."""
+        """Return an object for one column of the reader. Its results are recorded in this outcome too."""
         return self if self._column is not None else Found(_column=column, _parent=self)
 
     def decode(self) -> None:
-        """Record that the rows must be decoded by the reader's schema."""
+        """Record that the rows must be decoded with the reader's schema."""
         self.is_plain = False
         if self._parent is not None:
             self._parent.decode()
 
     def give_up(self, reason: str) -> None:
-        """Record that the stored columns do not determine the reader's values of this column."""
+        """Record that the stored columns do not determine the values of this column of the reader."""
         self.decode()
         owner = self._parent or self
         owner.unclear.setdefault(self._column or "", reason)
@@ -47,7 +47,7 @@ def stored_name(column: pa.Field) -> str:
 
 
 def rename_column(column: pa.Field, name: str, kind: pa.DataType) -> pa.Field:
-    """Return a stored column under a reader's name, with a type whose members also have the reader's names."""
+    """Rename a stored column to a reader's name. `kind` is its type, with the reader's names for nested members."""
     metadata = dict(column.metadata or {})
     if name != column.name:
         metadata.setdefault(STORED_NAME, column.name.encode())
@@ -55,5 +55,5 @@ def rename_column(column: pa.Field, name: str, kind: pa.DataType) -> pa.Field:
 
 
 def by_name(columns: Iterable[pa.Field]) -> dict[str, pa.Field]:
-    """Return the columns by their names."""
+    """Return a mapping from the names of the columns to the columns."""
     return {column.name: column for column in columns}

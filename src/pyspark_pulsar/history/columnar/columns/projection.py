@@ -1,7 +1,8 @@
 """Conversion of a data file's columns to the columns of a reader's schema, at any depth.
 
-Columns are found by field id if the table's format has ids, so a renamed column is still found. Otherwise columns are
-found by name. A field of the reader without a column in the table has the value of `absent_values`.
+Columns are found by field id if the table's format uses field ids, so a renamed column is still found. Otherwise
+columns are found by name. If the table has no column for a field of the reader, module `absent_values` determines the
+value of the field.
 """
 
 from __future__ import annotations
@@ -40,7 +41,8 @@ class FieldIndex:
     def matching(self, table: pa.Field) -> tuple[int, pa.Field] | None:
         """Find the file's field for a field of the table.
 
-        Fields match by id, or by name if one of them has no id. The first match counts.
+        Fields match by id. If the file's field or the table's field has no id, they match by name. If several fields of
+        the file match, the first of these fields is returned.
 
         Returns:
             The index and the field, or None if the file has no such field.
@@ -63,12 +65,12 @@ class ColumnProjection:
 
         Args:
             target: The column of the reader.
-            table: The table's column, under the reader's names at every depth; None if the table lacks the column.
+            table: The table's column, with the reader's names at every depth; None if the table lacks the column.
             file: The columns of the file.
-            absent: The value if the table lacks the column.
+            absent: The value of the column if the table lacks it.
 
         Raises:
-            ValueError: The file lacks the table's column, or its values cannot be converted to `target`.
+            ValueError: The file lacks the table's column, or the column's values cannot be converted to `target`.
 
         """
         self._target = target
@@ -105,7 +107,7 @@ def constant(target: pa.Field, table: pa.Field, value: Any) -> Absent:
     Args:
         target: The column of the reader.
         table: The table's column.
-        value: Python's form of a value of the table's type.
+        value: The value as a Python object that fits the table's type.
 
     Raises:
         ValueError: The table's type cannot be converted to the target's type.
@@ -125,7 +127,7 @@ def field_id(field: pa.Field) -> int | None:
 def _conversion(
     kind: pa.DataType, table: pa.DataType, target: pa.DataType, absent: Absent, path: str
 ) -> Convert | None:
-    """Return the conversion of a file's values, or None if they need no conversion."""
+    """Return the conversion of a file's values, or None if the values need no conversion."""
     if types.is_struct(target) and types.is_struct(kind):
         return _struct(kind, table, target, absent, path)
     if types.is_map(target) and types.is_map(kind):
@@ -210,7 +212,7 @@ def _map(
 
 
 def _replace_items(items: pa.Array, values: pa.Array, target: pa.DataType) -> pa.Array:
-    """Return lists or maps of these items, with the lengths and nulls of `values`."""
+    """Return an array of lists or maps that contain `items`, with the lengths and nulls of `values`."""
     buffers = values.buffers()[:2]
     return pa.Array.from_buffers(target, len(values), buffers, values.null_count, values.offset, [items])
 

@@ -1,6 +1,6 @@
-"""Matches between the fields of two Protobuf plans, by number, because messages contain only field numbers. Pure.
+"""Matching of the fields of two Protobuf plans by number, because messages contain only field numbers. Pure.
 
-Every field has a clear outcome: the kernel keeps the payload of a message unless the columns reproduce its exact bytes.
+No outcome is `unclear`, because the kernel keeps the payload of a message unless the columns reproduce its exact bytes.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ Node = Mapping[str, Any]
 
 
 class ProtobufFields:
-    """The matches of a reader's plan with the plan by which rows were tiered."""
+    """A matcher of a reader's plan with the plan with which rows were written."""
 
     def __init__(self, tiered: str, reader: str) -> None:
         self._tiered: Node = json.loads(tiered)
         self._reader: Node = json.loads(reader)
 
     def columns(self, stored: Sequence[pa.Field], found: Found) -> list[pa.Field]:
-        """Return the stored columns under the reader's names, and record the outcome in `found`."""
+        """Return the stored columns, renamed to the reader's names, and record the outcome in `found`."""
         return self._message(0, 0, stored, found)
 
     def _message(self, tiered: int, reader: int, stored: Sequence[pa.Field], found: Found) -> list[pa.Field]:
@@ -52,7 +52,10 @@ class ProtobufFields:
         return out
 
     def _joins_fields(self, written: Mapping[int, Node], reader: int) -> bool:
-        """Return whether a oneof of the reader has fields that can occur together in a message. The last one counts."""
+        """Return whether a oneof of the reader has fields that can occur together in a written message.
+
+        In this case, only the decoder knows the value: the reader keeps the last of these fields in the message.
+        """
         oneofs: dict[int, set[tuple[str, int]]] = {}
         for member in self._reader["messages"][reader]["fields"]:
             source = written.get(member["number"])
@@ -104,7 +107,7 @@ class ProtobufFields:
         return pa.struct(inner) if types.is_struct(kind) else kind
 
     def _differ_in_meaning(self, tiered: Node, reader: Node) -> bool:
-        """Return whether one of two messages is a well-known type, and the other is not the same type."""
+        """Return whether two message types are different well-known types, or only one of them is well known."""
         message, other = self._tiered["messages"][tiered["type"]], self._reader["messages"][reader["type"]]
         return bool(
             message.get("meaning") != other.get("meaning")

@@ -1,14 +1,15 @@
-"""The columns of a table for the fields of a reader's schema, for rows that another schema tiered.
+"""The search for the columns of a reader's schema in a table, for rows that were written with another schema. Pure.
 
-A message is resolved from its writer's schema to the reader's schema. The rows of a table have three possible outcomes,
-decided once for each pair of schemas:
+Decoders resolve each message from its writer's schema to the reader's schema. For the rows of a table, this module
+decides once for each pair of schemas. A decision has three possible outcomes:
 
-    columns    Each field of the reader is a column, perhaps of another name, or is absent. The usual outcome.
-    decode     The columns are encoded by the schema that tiered them, and decoded by the reader's schema. The
-               result equals a read from the broker, whatever the rules of the format are.
+    columns    The usual outcome. Each field of the reader is a column, which may have another name, or is absent.
+    decode     The columns of a row are encoded with the schema with which the row was written. The result is decoded
+               with the reader's schema, so the values equal the values of a read from the broker.
     unclear    The columns do not determine the values that the reader would see in the messages.
 
-This module decides only the first outcome field by field. Every doubt leads to one of the other outcomes. Pure.
+The outcome is `columns` only if this is certain for every field. In all other cases, the outcome is `decode` or
+`unclear`.
 """
 
 from __future__ import annotations
@@ -34,23 +35,23 @@ _JSON: Final = RECORD_TYPES[SchemaType.JSON]
 
 @dataclass(frozen=True)
 class Resolution:
-    """The location of a reader's value columns in a table, for rows of one schema."""
+    """The table's columns for a reader's value columns, for rows of one schema."""
 
     columns: pa.Schema | None
-    """The table's columns under the reader's names, at every depth.
+    """The table's columns, renamed to the reader's names at every depth.
 
-    Fields that the rows' schema lacks are omitted. None means that the reader's schema decodes the rows.
+    Fields that the rows' schema lacks are omitted. None means that the rows must be decoded with the reader's schema.
     """
     unclear: Mapping[str, str] = field(default_factory=dict)
-    """The reader's columns that the table's columns do not determine, with the reason for each."""
+    """A reason for each column of the reader that the table's columns do not determine, by column name."""
 
 
 def resolve(tiered: PayloadSchema, stored: pa.Schema, reader: PayloadSchema) -> Resolution:
-    """Find the value columns of a reader.
+    """Find the table's columns for the value columns of a reader.
 
     Args:
-        tiered: The schema by which rows were tiered.
-        stored: The table's columns that contain its fields, with the names of `tiered`.
+        tiered: The schema with which the rows were written.
+        stored: The table's columns that contain the fields of `tiered`, with the names of these fields.
         reader: The reader's schema.
 
     """
@@ -68,7 +69,8 @@ def _value_columns(
     if tiered.pair is not None and reader.pair is not None:
         is_other_key = tiered.pair.key.definition != reader.pair.key.definition
         if tiered.pair.separated != reader.pair.separated or (tiered.pair.separated and is_other_key):
-            # The table stores each key as it was sent, also if the value is null. It cannot keep such a payload.
+            # The table stores each key as it was sent, even if the value is null. The table cannot keep the payload of
+            # such a message.
             found.decode()
             return []
         sides = (

@@ -1,12 +1,15 @@
-"""The types of columns in data files: Spark's types, as far as open table formats have them.
+"""The types of columns in data files.
 
-    column            in the file                      read back
-    tinyint, smallint int                              the same numbers
-    time              microseconds (Delta: as long)    the same; writing refuses a finer value
-    interval          microseconds, as long            the same
-    void              is left out; a boolean in lists  null
-                      and maps
-    struct<>          struct<__empty: boolean>         the same, because Parquet has no structs without members
+Some types of Spark are replaced, because open table formats lack these types.
+
+    column            in the file                        values that a read returns
+    tinyint, smallint int                                the same numbers
+    time              microseconds (Delta: as long)      the same times; writing a finer value is an error
+    interval          microseconds, as long              the same intervals
+    void              omitted; in lists and maps, a      null
+                      boolean
+    struct<>          struct<__empty: boolean>, because  the same structs
+                      Parquet needs a member
 
 All other types are stored unchanged.
 """
@@ -22,13 +25,13 @@ from pyarrow import types
 from pyspark_pulsar.schema.avro.to_arrow import list_of
 
 _EMPTY: Final = pa.field("__empty", pa.bool_())
-"""The only member of a struct that has no others."""
+"""The member that files contain for a struct without members."""
 
 Leaf = Callable[[pa.DataType], pa.DataType | None]
 
 
 def iceberg_leaf(kind: pa.DataType) -> pa.DataType | None:
-    """Return the type of a leaf in an Iceberg table, or None if no column can have the type."""
+    """Return the type for a leaf in an Iceberg table, or None if files omit leaves of this type."""
     if types.is_null(kind):
         return None
     if types.is_int8(kind) or types.is_int16(kind):
@@ -39,14 +42,14 @@ def iceberg_leaf(kind: pa.DataType) -> pa.DataType | None:
 
 
 def delta_leaf(kind: pa.DataType) -> pa.DataType | None:
-    """Return the type of a leaf in a Delta table, which has no times of day, or None if no column can have the type."""
+    """Return the type for a leaf in a Delta table, or None if files omit leaves of this type."""
     if types.is_null(kind):
         return None
     return pa.int64() if types.is_time(kind) or types.is_duration(kind) else kind
 
 
 def stored_schema(columns: pa.Schema, leaf: Leaf) -> pa.Schema:
-    """Return the columns of a table that contains `columns`, without columns of type void.
+    """Return the columns of a table for `columns`. Columns of type void are omitted.
 
     All fields except keys of maps are nullable.
     """
@@ -59,7 +62,7 @@ def _stored_field(field: pa.Field, leaf: Leaf) -> pa.Field | None:
 
 
 def _stored_type(kind: pa.DataType, leaf: Leaf) -> pa.DataType | None:
-    """Return the type in files. Void has none."""
+    """Return the type in files, or None if the type is void."""
     if types.is_struct(kind):
         members = [member for field in kind if (member := _stored_field(field, leaf)) is not None]
         return pa.struct(members or [_EMPTY])
@@ -78,16 +81,17 @@ def _item_type(kind: pa.DataType, leaf: Leaf) -> pa.DataType:
 def fitting_field(column: pa.Field, table: pa.Field | None, *, may_widen: bool) -> pa.Field | None:
     """Return the part of a column that fits into the table's column of the same name.
 
-    Open table formats only widen a column: int to long, float to double, more digits, more members.
+    An open table format can change a column only to a wider type: int to long, float to double, more digits, or more
+    members.
 
     Args:
         column: A stored column.
-        table: The table's column of that name; None if the table lacks it.
-        may_widen: Whether the format also widens leaves; otherwise it only adds members.
+        table: The table's column of that name; None if the table lacks the column.
+        may_widen: Whether the format can also widen leaves; otherwise the format can only add members.
 
     Returns:
-        The column without members, at any depth, whose types conflict, and with the table's types if these are wider.
-        None if no part fits.
+        The column without the members, at any depth, whose types conflict. If the table has wider types, the result has
+        the wider types. None if no part of the column fits.
 
     """
     if table is None:
@@ -120,7 +124,7 @@ def _fitting_type(kind: pa.DataType, table: pa.DataType, *, may_widen: bool) -> 
 
 
 def inner_fields(kind: pa.DataType) -> list[pa.Field]:
-    """Return the fields inside a type: members, the key and the value of a map, or the items of a list."""
+    """Return the direct inner fields of a type: struct members, the key and value of a map, or the item of a list."""
     if types.is_struct(kind):
         return list(kind)
     if types.is_map(kind):
@@ -129,7 +133,7 @@ def inner_fields(kind: pa.DataType) -> list[pa.Field]:
 
 
 def leaves_of(fields: Iterable[pa.Field]) -> Iterator[pa.Field]:
-    """Yield the leaf fields, at every depth."""
+    """Yield all leaf fields, at every depth."""
     for field in fields:
         if types.is_nested(field.type):
             yield from leaves_of(inner_fields(field.type))
@@ -138,7 +142,7 @@ def leaves_of(fields: Iterable[pa.Field]) -> Iterator[pa.Field]:
 
 
 def plain_schema(columns: pa.Schema) -> pa.Schema:
-    """Replace the large string, binary and list types by the plain types that Spark has."""
+    """Replace Arrow's large string, binary and list types with the types `string`, `binary` and `list`."""
     return pa.schema([_plain_field(column) for column in columns], columns.metadata)
 
 
@@ -161,7 +165,7 @@ def _plain_type(kind: pa.DataType) -> pa.DataType:
 
 
 def columns_of_table(columns: Iterable[pa.Field], table: Iterable[pa.Field]) -> list[pa.Field]:
-    """Return the table's columns of the same names, without members, at any depth, that `columns` lack."""
+    """Return the table's columns with the names of `columns`. Members that `columns` lack are omitted, at any depth."""
     present = {column.name: column for column in table}
     return [
         present[column.name].with_type(_type_of_table(column.type, present[column.name].type))
@@ -182,7 +186,7 @@ def _type_of_table(kind: pa.DataType, table: pa.DataType) -> pa.DataType:
 
 
 def paths_of(fields: Iterable[pa.Field], above: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
-    """Yield the path of each field, at every depth."""
+    """Yield the path of each field, at every depth. A path consists of the names from the column to the field."""
     for field in fields:
         path = (*above, field.name)
         yield path

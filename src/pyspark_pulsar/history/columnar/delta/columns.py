@@ -1,4 +1,4 @@
-"""Names and types of columns that a Delta table can have. Pure."""
+"""The names and types that columns of a Delta table can have. Pure."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
     from deltalake import Schema
 
 NOTES_COLUMN: Final = IDENTITY
-"""The column whose metadata contains our notes: facts that change and need no fence."""
+"""The column whose metadata contains `TableState.notes`."""
 _FORBIDDEN: Final = re.compile(r"[ ,;{}()\n\t=]")
-"""Characters that the protocol forbids in column names unless the table uses column mapping."""
+"""Characters that the Delta protocol forbids in column names, unless the table uses column mapping."""
 
 
 def delta_schema(columns: pa.Schema, table: str) -> Schema:
-    """Convert the columns to delta-rs' schema. Raises `SchemaError` for a type that Delta lacks."""
+    """Convert the columns to a schema of delta-rs. Raises `SchemaError` for a type that Delta lacks."""
     from deltalake import Field, Schema
 
     fields = []
@@ -40,7 +40,7 @@ def delta_schema(columns: pa.Schema, table: str) -> Schema:
 
 
 def allowed_columns(columns: pa.Schema, table: str, present: Iterable[pa.Field]) -> list[pa.Field]:
-    """Return the columns that a Delta table can have in addition to its present columns, by their names and types."""
+    """Return the columns that can be added to a Delta table, according to their names and types."""
     existing = list(present)
     allowed: list[pa.Field] = []
     for column in columns:
@@ -54,16 +54,19 @@ def allowed_columns(columns: pa.Schema, table: str, present: Iterable[pa.Field])
 
 
 def has_local_times(kind: pa.DataType) -> bool:
-    """Return whether a type contains timestamps without a time zone. Such tables need the feature `timestampNtz`."""
+    """Return whether a type contains timestamps without a time zone.
+
+    A table with such a column needs the table feature `timestampNtz`.
+    """
     if types.is_timestamp(kind):
         return kind.tz is None
     return any(has_local_times(inner.type) for inner in inner_fields(kind))
 
 
 def hides_local_times(kind: pa.DataType) -> bool:
-    """Return whether a map in a type contains timestamps without a time zone.
+    """Return whether a map inside a type contains timestamps without a time zone.
 
-    delta-rs 1.6 overlooks these timestamps and creates a table that cannot be read.
+    delta-rs 1.6 does not notice these timestamps, and creates a table that cannot be read.
     """
     if types.is_map(kind):
         return has_local_times(kind)

@@ -1,26 +1,28 @@
 """Commits to a Delta table. If two processes tier one topic at the same time, only one of their commits succeeds.
 
 Driver only. The log is a sequence of commits. Each commit is a file that is created only if the file does not exist
-yet, so only one commit can follow a state. Retries would break this rule. When delta-rs retries, it commits after a
-newer state if it sees no conflict. It sees no conflict between two commits that add files, so the table would contain a
-range twice. So delta-rs never retries our commits:
+yet, so only one commit can follow a state. Retries by delta-rs would break this rule, because a retry can commit after
+a newer state if delta-rs detects no conflict. Two commits that add files do not conflict for delta-rs, so the table
+would contain a range twice. So retries by delta-rs are disabled. If another process has committed first, the table
+shows the result of our commit.
 
-    commit               after another process committed first
-    create, evolve       fails
-    add files            fails if the other commit is ours, or changed columns or settings
-                         runs again after that state if another engine rearranged or removed files
-    replace files        fails
+    our commit           result
+    create, evolve       the commit fails
+    add files            the commit fails if the other commit is from this package, or changed columns or settings;
+                         it runs again on the newer state if another engine rearranged or removed files
+    replace files        the commit fails
 
-The fence (`positions.COMMITS`) shows whether the other commit is ours. It is a transaction identifier that each of our
-commits increments. Two commits that change the same identifier conflict, so the fence would also stop retries by
-delta-rs.
+The fence (`positions.COMMITS`) shows whether the other commit is from this package. The fence is a transaction
+identifier that each commit of this package increments. Two commits that change the same identifier conflict, so the
+fence would also stop retries by delta-rs.
 
-A rearrangement by another engine that began before our commit restores rows that we replaced. The reason is that
-delta-rs 1.6 does not notice that both commits remove the same files. It does notice changed metadata. So a commit that
-changes metadata (`REARRANGED`) precedes each commit that replaces files.
+If another engine began to rearrange files before our commit, its commit could restore rows that we replaced. The reason
+is that delta-rs 1.6 does not notice that both commits remove the same files. delta-rs does notice changed metadata. So
+before each commit that replaces files, another commit changes metadata (`REARRANGED`).
 
-Each commit has an id in its commit information. After a fault, the log is searched for the id. If the log contains the
-id, the commit succeeded. Then only the answer was lost, or a later step of delta-rs failed, such as a checkpoint.
+Each commit has an id in its commit information. After an error, the log is searched for the id. If the log contains the
+id, the commit succeeded. In this case only the response was lost, or a later step of delta-rs failed, such as a
+checkpoint.
 """
 
 from __future__ import annotations
@@ -40,10 +42,10 @@ REARRANGED: Final = "pulsar.rearranged"
 """The key in `TableState.notes` for the number of the commit that last replaced files."""
 _ID: Final = "pulsar.commit-id"
 _MOST_ATTEMPTS: Final = 20
-"""The number of attempts for a commit while other engines keep committing first."""
+"""The maximum number of attempts for a commit, if other engines always commit first."""
 
 Write = Callable[["DeltaTable", "CommitProperties"], None]
-"""Commits to the given state of the table."""
+"""A function that commits to the table in the given state, with the given commit properties."""
 
 
 def write_commit(
@@ -57,15 +59,15 @@ def write_commit(
     """Commit to the table, and return the state after the commit.
 
     Args:
-        state: The state to which the commit is added.
+        state: The state of the table that the commit follows.
         write: Writes the commit.
-        may_rebase: Whether the commit may be added to a later state after commits of other engines.
+        may_rebase: Whether the commit may follow a later state if other engines have committed.
         information: Entries for the commit information.
-        numbers: The transaction identifiers that the commit sets.
+        numbers: The transaction identifiers that the commit sets, with their numbers.
 
     Raises:
-        TableMoved: The commit was refused.
-        ColumnsUnavailable: The outcome of the commit is unknown, or the table refused the commit for another reason.
+        TableMoved: Another process has committed first.
+        ColumnsUnavailable: The outcome of the commit is unknown, or the commit failed for another reason.
 
     """
     from deltalake.exceptions import CommitFailedError, DeltaError, SchemaMismatchError
@@ -96,7 +98,7 @@ def write_commit(
 
 
 def commit_properties(information: Mapping[str, Any], numbers: Mapping[str, int]) -> CommitProperties:
-    """Return the properties of a commit without retries by delta-rs."""
+    """Return commit properties that disable the retries of delta-rs."""
     from deltalake import CommitProperties, Transaction
 
     return CommitProperties(

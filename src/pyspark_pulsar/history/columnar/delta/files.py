@@ -1,6 +1,6 @@
 """Conversion of a Delta table's add actions, as delta-rs lists them, to `DataFile`.
 
-Writers choose which statistics they record. Files of other engines may lack any of them.
+Each engine chooses the statistics that it records. So the add action of another engine may lack any statistic.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ _HAPPENED: Final = "__eventTime"
 
 @dataclass(frozen=True, slots=True)
 class AddedFile:
-    """A file that the log names."""
+    """A data file in the log of the table."""
 
     name: str
-    """The file's path in the store, relative to the table."""
+    """The path of the file in the store, relative to the table."""
     file: DataFile
 
 
@@ -97,7 +97,7 @@ def added_files(
 
 
 def _is_fewer(nulls: int | None, rows: int | None) -> bool | None:
-    """Return whether there are fewer nulls than rows, or None if unknown."""
+    """Return whether a file has fewer nulls than rows, or None if one of the numbers is unknown."""
     return None if nulls is None or rows is None else nulls < rows
 
 

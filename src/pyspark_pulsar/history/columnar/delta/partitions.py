@@ -3,20 +3,21 @@
 Delta partitions by columns and has no transforms. The log contains the values of these columns; the files do not:
 
     field                 column                           values
-    item                  item itself                      the column's own
+    item                  item                             the values of the column
     day(__publishTime)    publishTime_day, a date          2026-01-31
     hour(__publishTime)   publishTime_hour, a string       2026-01-31-08, in UTC
     month(__publishTime)  publishTime_month, a string      2026-01
     year(__publishTime)   publishTime_year, an int         2026
 
-If the topic has a column of that name, the name gets a number: publishTime_day_2. Hours, days and months outside the
-years 1 to 9999 are null. Times of day and intervals are longs in Delta tables (`delta_leaf`), and so are their
-partition values. The column of a transform belongs to the table, not to the topic. Our readers leave the column out;
-other engines see it and use it to skip files.
+If the topic already has a column of that name, the name gets a number, such as `publishTime_day_2`. Hours, days and
+months outside the years 1 to 9999 are null. Times of day and intervals are longs in Delta tables (`delta_leaf`), so
+their partition values are longs too. The column of a transform belongs to the table and not to the topic. Readers of
+this package do not return the column. Other engines see the column and use it to skip files.
 
-In partition values, Delta does not distinguish an empty text from null. The time zone of a timestamp depends on the
-engine. So rows cannot be partitioned by plain timestamps or by bytes. A file is refused if its rows have an empty text,
-or a date outside the years 1 to 9999. Engines read such dates differently or not at all.
+Delta has no exact form for some partition values, so rows cannot be partitioned by timestamps without a transform or by
+bytes. The time zone of a timestamp depends on the engine. A commit fails if a partition value is an empty text, because
+Delta does not distinguish it from null. A commit also fails if a partition value is a date outside the years 1 to 9999.
+Engines read such dates differently or not at all.
 """
 
 from __future__ import annotations
@@ -33,17 +34,17 @@ from pyspark_pulsar.errors import OptionError, SchemaError
 from pyspark_pulsar.history.columnar.layout import IDENTITY_TRANSFORM, PartitionField, PartitionKey
 
 PARTITIONED_BY: Final = "pulsar.partitioned-by"
-"""The table's property that contains the partition fields, as a JSON list."""
+"""The name of the table property that contains the partition fields as a JSON list."""
 _TYPES: Final = {"hour": pa.string(), "day": pa.date32(), "month": pa.string(), "year": pa.int32()}
 
 
 def is_own_column(field: PartitionField) -> bool:
-    """Return whether the field's column belongs to the topic."""
+    """Return whether the field's column is a column of the topic."""
     return field.transform == IDENTITY_TRANSFORM
 
 
 def check_partition_field(field: PartitionField, columns: pa.Schema) -> None:
-    """Raise `OptionError` if the columns lack the field, or Delta cannot partition by it."""
+    """Raise `OptionError` if the source column does not exist, or if Delta cannot partition by its type."""
     field.check(columns)
     kind = columns.field(field.source).type
     if is_own_column(field) and (types.is_timestamp(kind) or types.is_binary(kind)):
@@ -55,7 +56,12 @@ def check_partition_field(field: PartitionField, columns: pa.Schema) -> None:
 
 
 def table_columns(columns: pa.Schema, fields: Sequence[PartitionField], table: str) -> pa.Schema:
-    """Return the columns of the topic, then of the partition. Raises `SchemaError` if two have the same name."""
+    """Return the columns of the topic, followed by the columns of transforms.
+
+    Raises:
+        SchemaError: Two columns have the same name.
+
+    """
     partition_columns = [
         pa.field(field.column, _TYPES[field.transform]) for field in fields if not is_own_column(field)
     ]
@@ -71,13 +77,13 @@ def table_columns(columns: pa.Schema, fields: Sequence[PartitionField], table: s
 
 
 def topic_columns(columns: pa.Schema, fields: Sequence[PartitionField]) -> pa.Schema:
-    """Return the table's columns that belong to the topic."""
+    """Return the table's columns that are columns of the topic."""
     partition_columns = {field.column for field in fields if not is_own_column(field)}
     return pa.schema([column for column in columns if column.name not in partition_columns])
 
 
 def file_columns(columns: pa.Schema, fields: Sequence[PartitionField]) -> pa.Schema:
-    """Return the table's columns that its files contain."""
+    """Return the table's columns that data files contain."""
     outside = {field.column for field in fields}
     return pa.schema([column for column in columns if column.name not in outside])
 
@@ -85,7 +91,7 @@ def file_columns(columns: pa.Schema, fields: Sequence[PartitionField]) -> pa.Sch
 def partition_values(
     fields: Sequence[PartitionField], key: PartitionKey, table: str
 ) -> dict[str, str | None]:
-    """Return the partition values of an add action for a file whose rows have this key.
+    """Return the partition values of an add action, for a file whose rows have the given partition key.
 
     Raises:
         SchemaError: A value is an empty text, or a date that Delta cannot store.
@@ -110,12 +116,12 @@ def partition_values(
 
 
 def constants(fields: Sequence[PartitionField], values: Mapping[str, Any]) -> tuple[tuple[str, Any], ...]:
-    """Return the value for `DataFile.constants`, from the values of a file's partition columns."""
+    """Compute `DataFile.constants` from the values of a file's partition columns."""
     return tuple((field.source, values.get(field.source)) for field in fields if is_own_column(field))
 
 
 def to_json(fields: Sequence[PartitionField]) -> str:
-    """Return the value of the property `PARTITIONED_BY`."""
+    """Return the value of the table property `PARTITIONED_BY`."""
     return json.dumps([str(field) for field in fields])
 
 
@@ -123,8 +129,8 @@ def from_json(text: str | None, names: Sequence[str], columns: pa.Schema) -> tup
     """Parse the partition fields of a table.
 
     Args:
-        text: The property `PARTITIONED_BY`.
-        names: The table's partition columns.
+        text: The value of the table property `PARTITIONED_BY`; None if the table lacks the property.
+        names: The names of the table's partition columns.
         columns: The table's columns.
 
     Raises:

@@ -1,27 +1,29 @@
 """Positions of a topic as transaction identifiers of a Delta table. Pure.
 
-A Delta commit may contain `{"txn": {"appId": <text>, "version": <64 bits>}}`, the progress of an application. The last
-number of each application counts. Checkpoints keep the number when the log is cleaned up, and other engines preserve it
-when they rewrite files. A commit is atomic: it adds both files and numbers, or neither. So positions are stored as
-numbers:
+A Delta commit may contain `{"txn": {"appId": <text>, "version": <64 bits>}}`, which records the progress of an
+application as a number. Only the last number of each application is valid. Checkpoints keep the number when the log is
+cleaned up, and other engines preserve the number when they rewrite files. A commit adds files and sets numbers
+atomically. So positions are stored as numbers:
 
-    pulsar.positions/commits               the number of our commits so far; each increments it, so it is the fence
+    pulsar.positions/commits               the number of commits of this package; this number is the fence
     pulsar.positions/indexes               the largest index of a topic partition, plus 1
     pulsar.positions/checksum              a checksum of all positions, which shows that numbers have expired
-    pulsar.positions/<index>/end.ledger    `TieredPartition.end` of a topic partition, by its index, which is -1 for
-    pulsar.positions/<index>/end.entry     a topic without partitions
-    pulsar.positions/<index>/next          the fields of that name; -1 for None
+    pulsar.positions/<index>/end.ledger    `TieredPartition.end` of the topic partition with this index; the index is
+    pulsar.positions/<index>/end.entry     -1 for a topic without partitions
+    pulsar.positions/<index>/next          the field of this name of `TieredPartition`; -1 for None
     pulsar.positions/<index>/closed_at
     pulsar.positions/<index>/seen_at
     pulsar.positions/<index>/created       as Unix milliseconds
-    pulsar.positions/<index>/lost          the number of lost ranges; the first of them has the index 0:
+    pulsar.positions/<index>/lost          the number of lost ranges
     pulsar.positions/<index>/lost.0.start.ledger, lost.0.start.entry, lost.0.end.ledger, lost.0.end.entry
+                                           the first lost range
 
-Each query for a number reads the end of the log, so hundreds of queries are slow. So each of our commits also contains
-the document of `columnar.positions` and the number of the commit. They are in the commit information, which users can
-read in the table's history. The last of our commits is usually one of the last few commits and contains the positions.
-If log cleanup has deleted that commit, the numbers are queried. Restoring a table does not restore earlier numbers, so
-the log is searched back to its start.
+Each query for a number reads the end of the log, so hundreds of queries are slow. Therefore the commit information of
+each commit of this package also contains the document of `columnar.positions` and the number of the commit. Users can
+read the commit information in the table's history. The last commit of this package is usually one of the last few
+commits of the table, so readers find the document there. If log cleanup has deleted that commit, readers query the
+numbers. Restoring a table to an earlier version does not restore the numbers. In that case readers search the log for
+the document, if necessary back to the start of the log.
 """
 
 from __future__ import annotations
@@ -39,9 +41,9 @@ from pyspark_pulsar.model.topic import TopicName, TopicPartition
 _PREFIX: Final = "pulsar.positions"
 COMMITS: Final = f"{_PREFIX}/commits"
 DOCUMENT: Final = _PREFIX
-"""The field of the commit information that contains the document."""
+"""The field of the commit information that contains the positions document."""
 DOCUMENT_NUMBER: Final = "pulsar.commits"
-"""The field of the commit information that contains the number `COMMITS` of the commit."""
+"""The field of the commit information that contains the commit's number, as in `COMMITS`."""
 
 _INDEXES: Final = f"{_PREFIX}/indexes"
 _CHECKSUM: Final = f"{_PREFIX}/checksum"
@@ -51,15 +53,15 @@ _NONE: Final = -1
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 Query = Callable[[Sequence[str]], Sequence[int | None]]
-"""Returns the numbers of these application ids. An id that the table does not have has None."""
+"""A function that returns the number of each application id, or None if the table lacks the id."""
 
 
 class PositionsIncomplete(Exception):
-    """Numbers are missing, or were not written together."""
+    """Some numbers of the positions are missing, or were written by different commits."""
 
 
 def numbers_of(positions: TieredPositions) -> dict[str, int]:
-    """Return the numbers of positions by application id, without `COMMITS`.
+    """Return the numbers that represent positions, by application id. `COMMITS` is not included.
 
     Raises:
         ValueError: A position is inside an entry.
@@ -86,7 +88,7 @@ def numbers_of(positions: TieredPositions) -> dict[str, int]:
 
 
 def positions_of(topic: TopicName, query: Query) -> TieredPositions:
-    """Read the positions from a table's numbers, with few calls of `query`. Raises `PositionsIncomplete`."""
+    """Read the positions from a table's numbers, with at most four calls of `query`. Raises `PositionsIncomplete`."""
     count, checksum = query([_INDEXES, _CHECKSUM])
     if count is None or checksum is None:
         raise PositionsIncomplete("no numbers exist")
@@ -115,13 +117,13 @@ def positions_of(topic: TopicName, query: Query) -> TieredPositions:
 
 
 def document_in(information: Mapping[str, Any]) -> tuple[int, str] | None:
-    """Return the number and the document of a commit, or None if another program made the commit."""
+    """Return the number and the positions document of a commit, or None if another program made the commit."""
     number, text = information.get(DOCUMENT_NUMBER), information.get(DOCUMENT)
     return (number, text) if isinstance(number, int) and isinstance(text, str) else None
 
 
 def created_ms(created: str | None) -> int | None:
-    """Convert `TieredPartition.created` to Unix milliseconds, or to None if the text cannot be restored from them."""
+    """Convert `TieredPartition.created` to Unix milliseconds. Return None if the exact text could not be restored."""
     if created is None:
         return None
     try:
@@ -180,7 +182,7 @@ def _checksum(positions: TieredPositions) -> int:
 
 
 def canonical(positions: TieredPositions) -> TieredPositions:
-    """Return the positions that numbers can represent: without creation times that have no exact number."""
+    """Return the positions without creation times that numbers cannot represent exactly (`created_ms`)."""
     return TieredPositions(
         {
             partition: replace(tiered, created=None if created_ms(tiered.created) is None else tiered.created)

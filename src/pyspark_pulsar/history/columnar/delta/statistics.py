@@ -1,15 +1,16 @@
-"""The statistics of a data file in an add action. Other engines and our planner use them to skip files. Pure.
+"""The statistics of a data file in an add action. Other engines and our planner skip files by these statistics. Pure.
 
 The statistics are computed from the file's footer, so the file is not read again. For each column, at any depth of
-structs, they contain the number of nulls. They also contain both the smallest and the largest value, or neither
-(`writing.footer`). Values that are not exact are bounds:
+structs, the statistics contain the number of nulls. They also contain either both the smallest and the largest value,
+or no bounds (`writing.footer`). Some bounds are not exact:
 
-  * Timestamps are cut to milliseconds, the smallest down and the largest up, as other engines do.
-  * Texts of more than 32 characters are cut, and the last character of the largest is replaced by the next one.
+  * The smallest timestamp is rounded down to milliseconds, and the largest timestamp is rounded up. Other engines do
+    the same.
+  * Texts of more than 32 characters are cut. In the largest text, the last character is replaced with the next one.
 
-The protocol has no bounds for bytes. Infinite fractions and years outside 1 to 9999 have no bounds either, because JSON
-or some engine cannot represent them. A file needs both bounds, because the datasets of delta-rs 1.6 treat a missing
-bound as null. They then find no rows of the file by that column.
+The protocol has no bounds for bytes. Infinite numbers and years outside 1 to 9999 have no bounds either, because JSON
+or some engines cannot represent them. A column never has only one bound, because the datasets of delta-rs 1.6 treat a
+missing bound as null. A filter on the column would then find no rows of the file.
 
 Format: the Delta transaction log protocol, per-file statistics.
 """
@@ -38,7 +39,8 @@ from pyspark_pulsar.schema import metadata_columns
 
 _TEXT_LENGTH: Final = 32
 _MOST_COLUMNS: Final = 256
-"""The most columns with statistics, besides the metadata columns: readers load each commit completely."""
+"""The maximum number of value columns with statistics. A limit is needed, because readers load each commit completely.
+"""
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _ALWAYS: Final = frozenset([PAYLOAD_COLUMN, TIERED_BY, *metadata_columns.FIELDS])
 
@@ -77,13 +79,13 @@ def _leaves_with_statistics(leaves: Iterable[LeafStatistics]) -> Iterator[LeafSt
 
 
 def _texts(kind: pa.DataType, least: Any, largest: Any) -> tuple[str, str] | None:
-    """Return both bounds in JSON, or None if one of them has no form that all engines read."""
+    """Return both bounds in JSON, or None if a bound has no JSON form that all engines can read."""
     low, high = _text(kind, least, -1), _text(kind, largest, 1)
     return None if low is None or high is None else (low, high)
 
 
 def _text(kind: pa.DataType, value: Any, direction: int) -> str | None:
-    """Return a value in JSON, which may be rounded down (direction -1) or up (1)."""
+    """Return a value in JSON, rounded down (`direction` is -1) or up (`direction` is 1) if it is not exact."""
     if types.is_binary(kind) or types.is_large_binary(kind):
         return None
     if types.is_boolean(kind):
@@ -136,7 +138,10 @@ def _nested(texts: Mapping[Path, str]) -> dict[str, Any]:
 
 
 def _json(node: Mapping[str, Any] | str) -> str:
-    """Join leaves that are JSON already, so numbers with more digits than Python's floats stay unchanged."""
+    """Return the JSON text of nested objects whose leaves are JSON texts already.
+
+    This keeps numbers unchanged that have more digits than Python's floats.
+    """
     if isinstance(node, str):
         return node
     return "{" + ",".join(f"{json.dumps(name)}:{_json(inner)}" for name, inner in node.items()) + "}"

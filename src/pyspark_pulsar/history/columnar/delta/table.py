@@ -1,18 +1,18 @@
-"""Tables of topics in the Delta format, by delta-rs. Driver only.
+"""Tables of topics in the Delta format, with delta-rs. Driver only.
 
 A Delta table is a folder, `path/<namespace>/<table>`, without a catalog. The log contains the facts that
 `columnar.table` needs:
 
     the topic, the sort columns        the table's properties, as in Iceberg
-    the schemas that tiered rows       metadata of a column                     delta.table_state
+    the schemas of rows                metadata of a column                     delta.table_state
     positions                          transaction identifiers                  delta.positions
     partitions by times                columns computed from the times          delta.partitions
     bounds of files                    statistics of add actions                delta.statistics, delta.files
-    one successful commit of two       commits that follow one state            delta.commit
+    only one of two commits succeeds   commits that follow one state            delta.commit
 
-Data files are in a separate folder, `TableState.data`. Other engines write elsewhere, so all files in that folder are
-ours, and upkeep may delete them. Columns are found by name. Their types are defined by
-`stored_types.delta_leaf`, and never widened.
+Our data files are in a separate folder, `TableState.data`. Other engines write to other folders, so upkeep may delete
+any file in this folder. Columns are found by name. `stored_types.delta_leaf` defines the types of columns. These types
+are never widened.
 
 Format: the Delta transaction log protocol, https://github.com/delta-io/delta/blob/master/PROTOCOL.md.
 """
@@ -83,8 +83,8 @@ if TYPE_CHECKING:
 _PATH: Final = "path"
 _TYPE: Final = "type"
 _DEFAULTS: Final = {
-    "delta.checkpointInterval": "10",  # loading a table reads all commits after the last checkpoint
-    "delta.dataSkippingNumIndexedCols": "-1",  # all columns, because the position columns are the last ones
+    "delta.checkpointInterval": "10",  # Loading a table reads all commits after the last checkpoint.
+    "delta.dataSkippingNumIndexedCols": "-1",  # -1 means all columns. The position columns are the last columns.
 }
 _FILE_BYTES: Final = "delta.targetFileSize"
 
@@ -103,7 +103,7 @@ class DeltaFolder(TableCatalog):
 
         Raises:
             PrerequisiteMissing: deltalake is not installed.
-            OptionError: The properties are not `path` and storage settings.
+            OptionError: The properties lack `path`, or contain an unknown setting.
 
         """
         unknown = sorted(properties.keys() - KNOWN_SETTINGS - {_TYPE, _PATH})
@@ -150,7 +150,7 @@ class DeltaFolder(TableCatalog):
             partitions.check_partition_field(field, columns)
         fields = named_fields(definition.partition_fields, columns)
         check_sort_columns(definition.sort_columns, columns)
-        # `add_schema` adds columns with local times inside maps, after it has enabled the feature for them.
+        # `add_schema` adds columns with local times inside maps later, after it has enabled the required table feature.
         now = pa.schema([column for column in columns if not hides_local_times(column.type)])
         configuration = {
             **_DEFAULTS,
@@ -185,7 +185,7 @@ class DeltaFolder(TableCatalog):
     def drop(self, identifier: str, *, keep_files: bool) -> bool:
         """Drop a table.
 
-        With `keep_files`, the log also stays, under another name. Rename the log back to restore the table.
+        With `keep_files`, the log is kept too, but is renamed. To restore the table, rename the log to its old name.
         """
         return drop_table(self._table_location(identifier), keep_files=keep_files)
 
@@ -200,7 +200,7 @@ class DeltaColumnarTable(ColumnarTable):
     def __init__(self, state: TableState) -> None:
         self._state = state
         self._names: dict[str, str] = {}
-        """The names in the store of the files that `files` returned, by their URLs."""
+        """The names in the store of the files that `files` returned, by URL."""
 
     @property
     def name(self) -> str:
@@ -228,7 +228,7 @@ class DeltaColumnarTable(ColumnarTable):
 
     @property
     def columns(self) -> pa.Schema:
-        """Return the columns without those computed for the partition."""
+        """Return the columns of the topic, without the columns of partition transforms."""
         return partitions.topic_columns(self._state.columns, self._state.partition_fields)
 
     @property
@@ -248,7 +248,7 @@ class DeltaColumnarTable(ColumnarTable):
         state, fields = self._state, self._state.partition_fields
         stored = parse_tiered_schema(schema, f"table {self.name}").stored
         columns = partitions.file_columns(stored, fields)
-        # A partition column has only one value in a file, so sorting by it has no effect.
+        # A partition column has only one value in a file, so sorting by a partition column has no effect.
         sort_columns = [
             name for name in state.configuration.get(SORTED_BY, "").split(",") if name in columns.names
         ]
@@ -313,7 +313,10 @@ class DeltaColumnarTable(ColumnarTable):
         return sources | set(self._state.configuration.get(SORTED_BY, "").split(","))
 
     def _add_columns(self, columns: pa.Schema) -> None:
-        """Commit columns, after the table feature that they need. Raises `deltalake.exceptions.SchemaMismatchError`."""
+        """Enable the table feature that the columns need, and add the columns, in one commit each.
+
+        Raises `deltalake.exceptions.SchemaMismatchError`.
+        """
         from deltalake import TableFeatures
 
         fields = delta_schema(columns, self.name).fields
@@ -363,7 +366,7 @@ class DeltaColumnarTable(ColumnarTable):
         )
 
     def _note(self, notes: Mapping[str, str]) -> None:
-        """Commit notes."""
+        """Add entries to `TableState.notes`, in one commit."""
 
         def write(delta: DeltaTable, properties: CommitProperties) -> None:
             delta.alter.set_column_metadata(NOTES_COLUMN, dict(notes), commit_properties=properties)
@@ -388,10 +391,10 @@ class DeltaColumnarTable(ColumnarTable):
         return RemoveAction(self._names[file.url], False, time.time_ns() // 1_000_000, file.size)  # noqa: FBT003
 
     def expire(self, older_than_ms: int) -> int:
-        """Remove old commits from the log, and delete files that only older states have.
+        """Remove old commits from the log, and delete files that only older states use.
 
-        The property `delta.logRetentionDuration` keeps commits for 30 days or another duration. A state is removed
-        together with its commit. Files are deleted immediately.
+        The table property `delta.logRetentionDuration` determines how long commits are kept; the default is 30 days. A
+        state is removed together with its commit. Files are deleted immediately.
         """
         self._state, forgotten = expire_states(self._state, older_than_ms)
         return forgotten
@@ -401,5 +404,5 @@ class DeltaColumnarTable(ColumnarTable):
 
 
 def _information(positions: TieredPositions, number: int) -> dict[str, Any]:
-    """Return the commit information for users and for `TableState.positions`."""
+    """Return entries of the commit information. Users and `TableState.positions` read them."""
     return {DOCUMENT: positions.to_json(), DOCUMENT_NUMBER: number}

@@ -1,7 +1,8 @@
-"""The location of a Delta table. delta-rs reads and writes its log, pyarrow its data files.
+"""The location of a Delta table. delta-rs reads and writes the log; pyarrow reads and writes the data files.
 
-Users set the settings by Iceberg's names (`s3.endpoint`, ...), so the same settings serve both formats. Only settings
-that both libraries support are accepted. Otherwise one library could write a table that the other cannot read.
+Users set the settings with Iceberg's names (`s3.endpoint`, ...), so the same settings apply to both formats. Only
+settings that both libraries support are accepted. Otherwise one library could write a table that the other library
+cannot read.
 
     setting                      delta-rs                         if absent
     s3.access-key-id             aws_access_key_id                the environment, an instance's role
@@ -51,7 +52,7 @@ _SHARED_SETTINGS: Final = {
     "role-arn": "aws_iam_role_arn",
     "role-session-name": "aws_iam_role_session_name",
 }
-"""Settings with the prefix `s3.` or `client.`."""
+"""The settings that accept the prefixes `s3.` and `client.`, with the options of delta-rs."""
 _S3_SETTINGS: Final = {
     "s3.endpoint": "aws_endpoint_url",
     "s3.proxy-uri": "proxy_url",
@@ -82,7 +83,7 @@ class TableLocation:
 
     @classmethod
     def from_path(cls, path: str, settings: Mapping[str, str]) -> TableLocation:
-        """Return the location for a path. Raises `OptionError` for a path that is neither a local folder nor in S3."""
+        """Return the location for a path to a local folder or to S3. Raises `OptionError` for another path."""
         parts = urlsplit(path)
         if _SCHEME.match(path) is None and Path(path).is_absolute():
             url = Path(path).as_uri()
@@ -100,7 +101,7 @@ class TableLocation:
         return cls(url.rstrip("/"), TableStorage.from_properties(settings), options, secret_values(settings))
 
     def under(self, *names: str) -> TableLocation:
-        """Return a location inside this one. Raises `OptionError` for invalid folder names."""
+        """Return the location of a folder inside this location. Raises `OptionError` for invalid folder names."""
         for name in names:
             if not re.fullmatch(r"[\w-][\w.-]*", name):
                 raise OptionError(
@@ -119,21 +120,21 @@ class TableLocation:
         return DeltaTable(self.url, storage_options=dict(self.options))
 
     def name_of(self, path: str) -> str:
-        """Return the name in the store, relative to the table, of a `path` in the log. Absolute URLs stay unchanged."""
+        """Convert a path from the log to a name in the store, relative to the table. Absolute URLs stay unchanged."""
         return path if _SCHEME.match(path) else unquote(path)
 
     def url_of(self, name: str) -> str:
-        """Return the URL of a file by its name in the store."""
+        """Convert the name of a file in the store to a URL."""
         return name if _SCHEME.match(name) else url_under(self.url, name)
 
     def name_at(self, url: str) -> str:
-        """Return the name in the store of one of our files, by its URL. This is the inverse of `url_of`."""
+        """Convert the URL of a file of this table to the file's name in the store. This is the inverse of `url_of`."""
         name = url.removeprefix(f"{self.url}/")
         return unquote(name) if self.url.startswith("file:") else name
 
     @contextmanager
     def translated_faults(self) -> Iterator[None]:
-        """Convert faults of delta-rs and of the store to `ColumnsUnavailable`, without secrets."""
+        """Convert errors of delta-rs and of the store to `ColumnsUnavailable`, without secrets in the text."""
         from deltalake.exceptions import DeltaError
 
         try:
@@ -144,12 +145,12 @@ class TableLocation:
             ) from None
 
     def reason(self, fault: BaseException) -> str:
-        """Return the text of a fault in one line, without secrets."""
+        """Return the text of an exception in one line, without secrets."""
         return f"{type(fault).__name__}: {one_line(fault, self.secrets) or 'no reason given'}"
 
 
 def delta_options(settings: Mapping[str, str]) -> dict[str, str]:
-    """Convert S3 settings to delta-rs' options. Raises `OptionError` for a timeout that is not a number."""
+    """Convert S3 settings to the options of delta-rs. Raises `OptionError` for a timeout that is not a number."""
     options = dict(_RETRIES)
     for name, option in _SHARED_SETTINGS.items():
         value = settings.get(f"s3.{name}") or settings.get(f"client.{name}")

@@ -49,7 +49,7 @@ _FEATURES: Final = frozenset(
         "variantType-preview",
     ]
 )
-"""Reader features that do not change how data files are read, under the noted conditions."""
+"""Reader features that do not change how data files are read, if the condition in the comment is met."""
 
 
 class TableState:
@@ -66,14 +66,15 @@ class TableState:
 
     @cached_property
     def id(self) -> str:
-        """Return the table's identity, which all its states share."""
+        """Return the table's identity, which is the same in all states of the table."""
         return str(self.delta.metadata().id)
 
     @property
     def data(self) -> str:
         """Return the URL of the folder for our data files.
 
-        Other engines write to other folders. A table that was dropped here before had another folder.
+        Other engines write to other folders. If a table at this location is dropped and created again, the folder of
+        the new table has another name.
         """
         return self.location.url_of(f"data-{self.id[:_ID_LENGTH]}")
 
@@ -84,22 +85,22 @@ class TableState:
 
     @cached_property
     def notes(self) -> Mapping[str, str]:
-        """Return our notes in the metadata of the column `NOTES_COLUMN`: facts that change and need no fence.
+        """Return the metadata of the column `NOTES_COLUMN`, where this package stores facts that can change.
 
-        They are not table properties: setting properties with delta-rs 1.6 adds features to the protocol, and other
-        engines then refuse the table.
+        Changing such a fact does not change the fence. The facts are not table properties, because setting properties
+        with delta-rs 1.6 adds features to the protocol. Other engines then refuse the table.
         """
         column = next((field for field in self.delta.schema().fields if field.name == NOTES_COLUMN), None)
         return {} if column is None else dict(column.metadata)
 
     @cached_property
     def columns(self) -> pa.Schema:
-        """Return the table's columns, including the partition's columns."""
+        """Return the table's columns, including the columns of partition transforms."""
         return plain_schema(pa.schema(self.delta.schema().to_arrow()))
 
     @cached_property
     def partition_fields(self) -> tuple[PartitionField, ...]:
-        """Return the partition fields. Raises `TierMismatch` for partitions that this version does not write."""
+        """Return the partition fields. Raises `TierMismatch` for partition columns that this version does not write."""
         text = self.configuration.get(partitions.PARTITIONED_BY)
         names = list(self.delta.metadata().partition_columns)
         try:
@@ -112,7 +113,7 @@ class TableState:
 
     @cached_property
     def commits(self) -> int | None:
-        """Return the fence: the number of our commits, or None if the table was not created for a topic."""
+        """Return the fence, which is the number of commits of this package. None if the table belongs to no topic."""
         if self._document is not None:
             return self._document[0]
         with self.location.translated_faults():
@@ -147,10 +148,11 @@ class TableState:
 
     @cached_property
     def _document(self) -> tuple[int, str] | None:
-        """Return the number and the positions of our last commit, or None if the log no longer contains it.
+        """Return the number and the positions document of our last commit, or None if the log lacks this commit.
 
-        A restored table has the files and the positions of an earlier version. Its transaction identifiers are not
-        restored, so this method reads every commit since our last one.
+        A restored table has the files and the positions of an earlier version, but the transaction identifiers of the
+        latest version. So this method reads the log backward, commit by commit, until it finds a commit of this
+        package.
 
         Raises:
             TierMismatch: The log does not show which version was restored.
@@ -192,8 +194,8 @@ class TableState:
     def information(self, version: int) -> Mapping[str, Any] | None:
         """Return the commit information of a version, or None if the log no longer contains the commit.
 
-        delta-rs' own history also returns commits after this state, and holds Python's global lock while it waits for
-        the store.
+        The method does not use the history of delta-rs, for two reasons. That history also returns commits after this
+        state. It also blocks all Python threads while it waits for the store.
 
         Raises:
             ColumnsUnavailable: The log cannot be read.
@@ -216,7 +218,7 @@ class TableState:
             return map_concurrently(self.delta.transaction_version, names, _CONCURRENT_READS)
 
     def is_defined_as(self, other: TableState) -> bool:
-        """Return whether both are states of the same table with the same columns, properties and protocol."""
+        """Return whether `other` is a state of the same table with the same columns, properties and protocol."""
         mine, theirs = self.delta, other.delta
         return (
             self.id == other.id
@@ -226,7 +228,7 @@ class TableState:
         )
 
     def check_readable(self) -> None:
-        """Raise `ColumnsUnavailable` if the table's rows are not exactly the rows of its data files."""
+        """Raise `ColumnsUnavailable` if reading all rows of the data files would not return the table's rows."""
         features = set(self.delta.protocol().reader_features or ())
         unknown = sorted(features - _FEATURES)
         if self.configuration.get(_MAPPING, "none") != "none":

@@ -1,4 +1,4 @@
-"""Removal of old states of a Delta table, of the files that only they have, and of whole tables."""
+"""Removal of old states of a Delta table and of the files that only these states use, and removal of tables."""
 
 from __future__ import annotations
 
@@ -17,11 +17,12 @@ _HOUR_MS: Final = 3_600_000
 
 
 def expire_states(state: TableState, older_than_ms: int) -> tuple[TableState, int]:
-    """Remove commits from the log that its retention no longer keeps, and delete files that were removed before a time.
+    """Remove expired commits from the log, and delete the files that were removed from the table before a time.
 
     Args:
         state: The table.
-        older_than_ms: The time in Unix milliseconds. The age is rounded up to whole hours.
+        older_than_ms: The time before which files must have been removed, in Unix milliseconds. Its age is rounded up
+            to full hours.
 
     Returns:
         The state after the removal, and the number of removed commits.
@@ -56,7 +57,7 @@ def named_urls(state: TableState) -> set[str]:
 
 
 def drop_table(location: TableLocation, *, keep_files: bool) -> bool:
-    """Drop a table. With `keep_files`, the log also stays, under another name.
+    """Drop a table. With `keep_files`, the data files are kept, and the log is kept under another name.
 
     Returns:
         True if the table existed.
@@ -75,13 +76,13 @@ def drop_table(location: TableLocation, *, keep_files: bool) -> bool:
         else:
             system.delete_dir(
                 log
-            )  # Without its log, a table with remaining files no longer counts as a table.
+            )  # The log is deleted first. Without a log, the folder is not a table, even if files remain.
             system.delete_dir(path)
     return True
 
 
 def listing(location: TableLocation, folder: str = "") -> list[fs.FileInfo]:
-    """Return the direct contents of a folder, or nothing if the folder does not exist. Raises `OSError`."""
+    """Return the direct contents of a folder, or an empty list if the folder does not exist. Raises `OSError`."""
     system, path = location.storage.locate(location.url)
     infos: list[fs.FileInfo] = system.get_file_info(fs.FileSelector(f"{path}/{folder}", allow_not_found=True))
     return infos
@@ -92,7 +93,7 @@ def _commit_files(location: TableLocation) -> set[str]:
 
 
 def _move(system: Any, folder: str, to: str) -> None:
-    """Rename a folder. Object stores have no folders to rename, so their files are copied."""
+    """Rename a folder. In an object store, the files are copied, because such a store cannot rename a folder."""
     if isinstance(system, fs.LocalFileSystem):
         system.move(folder, to)
     else:

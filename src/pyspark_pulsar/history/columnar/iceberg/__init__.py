@@ -1,4 +1,4 @@
-"""Tables of topics in the Iceberg format, by pyiceberg. Driver only.
+"""Tables of topics in the Iceberg format, with pyiceberg. Driver only.
 
 Modules:
 
@@ -7,8 +7,8 @@ Modules:
     file_description  converts files in manifests to `DataFile`
     positions         the positions that belong to the current snapshot
     statistics        the statistics of files in a commit
-    summaries         snapshot summaries whose partition keys Python cannot write as dates
+    summaries         snapshot summaries with partition keys that Python cannot write as dates
     files             statistics of all files, for Spark's own scan
     sessions          deadlines for requests to REST catalogs
-    faults            converts faults of other libraries to `ColumnsUnavailable`
+    faults            converts errors of other libraries to `ColumnsUnavailable`
 """

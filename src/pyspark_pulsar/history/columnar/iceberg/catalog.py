@@ -49,7 +49,7 @@ class IcebergCatalog(TableCatalog):
 
     @classmethod
     def open(cls, name: str, properties: Mapping[str, str]) -> IcebergCatalog:
-        """Open a catalog. Only one thread of a process may call this at a time.
+        """Open a catalog. Only one thread of a process may call this method at a time.
 
         Raises:
             PrerequisiteMissing: pyiceberg is not installed.
@@ -131,7 +131,7 @@ class IcebergCatalog(TableCatalog):
                 f"have, got others ({one_line(fault, self._secrets)}); correct the options of the tier"
             ) from None
         except ColumnsUnavailable as fault:
-            # Databases report in different ways that two processes created one table at the same time.
+            # If two processes create one table at the same time, each database reports a different error.
             if self.load(identifier) is not None:
                 raise TableMoved(str(fault)) from None
             raise
@@ -161,7 +161,10 @@ class IcebergCatalog(TableCatalog):
 
 
 def _shared_memory(name: str, properties: Mapping[str, str]) -> dict[str, str]:
-    """Return the properties of an in-memory catalog that all threads share. By default, each thread has its own."""
+    """Change the properties of an in-memory catalog, so that all threads share one catalog.
+
+    By default, each thread has a separate in-memory catalog. The properties of other catalogs stay unchanged.
+    """
     if properties.get("type") != "in-memory" or "uri" in properties:
         return dict(properties)
     return {**properties, "uri": f"sqlite:///file:{quote(name, safe='')}?mode=memory&cache=shared&uri=true"}

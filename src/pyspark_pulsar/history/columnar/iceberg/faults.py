@@ -1,4 +1,4 @@
-"""Conversion of faults of pyiceberg, its catalogs and stores to `ColumnsUnavailable`. Driver only."""
+"""Conversion of errors of pyiceberg, of catalogs and of stores to `ColumnsUnavailable`. Driver only."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
 @contextmanager
 def translated_faults(what: str, secrets: tuple[str, ...]) -> Iterator[None]:
-    """Convert faults of catalog and storage to `ColumnsUnavailable`, without secrets.
+    """Convert errors of the catalog and the storage to `ColumnsUnavailable`, without secrets in the text.
 
     Args:
-        what: The table or catalog, for the text of the error.
+        what: The name of the table or catalog, for the text of the error.
         secrets: The texts to remove from the error.
 
     """

@@ -1,4 +1,4 @@
-"""Conversion of data files in manifests to `DataFile`. Driver only; opens no data file."""
+"""Conversion of manifest entries of data files to `DataFile`. Driver only; opens no data file."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 _PUBLISHED: Final = "__publishTime"
 _HAPPENED: Final = "__eventTime"
 COLUMNS_WITH_BOUNDS: Final = (f"{IDENTITY}.ledger", f"{IDENTITY}.entry", TIERED_BY)
-"""Columns whose smallest and largest values are in each of our commits, regardless of the table's properties."""
+"""Columns whose bounds each commit of this package contains, regardless of the table's properties."""
 
 
 class FileDescription:
-    """A converter of manifest files of one table to `DataFile`."""
+    """A converter of the manifest entries of one table to `DataFile`."""
 
     def __init__(self, table: Table) -> None:
         schema = table.schema()
@@ -63,7 +63,7 @@ class FileDescription:
         return int(from_bytes(field.field_type, lower)), int(from_bytes(field.field_type, upper))
 
     def _has_values(self, file: IcebergFile, name: str) -> bool | None:
-        """Return whether some row has a value in the column, or None if unknown."""
+        """Return whether some row has a value in the column, or None if the manifest has no counts."""
         field = self._fields.get(name)
         if field is None:
             return False

@@ -1,9 +1,9 @@
 """The data files of an Iceberg table, read from its manifests, for `TableFiles`. Driver only.
 
-The manifests of 10,000 files contain a million small values. They are read one after the other, and unneeded values are
-released immediately. The garbage collector is paused during this time, because it would examine all kept values again
-and again. Manifests never change, so the values read from a manifest are valid for all states of the table that contain
-it. A commit adds one or two manifests.
+The manifests of 10,000 files contain a million small values. Manifests are read one after the other, and unneeded
+values are released immediately. The garbage collector is paused during this time, because it would examine all kept
+values repeatedly. Manifests never change, so the values of a manifest are valid for all states of the table that
+contain the manifest. A commit adds one or two manifests.
 
 Format: the Iceberg table specification, version 2: manifests, and "Binary single-value serialization" of bounds.
 """
@@ -46,8 +46,9 @@ def table_files(table: Table, columns: Collection[str], known: Parts) -> TableFi
 
     Args:
         table: The table.
-        columns: The top-level columns whose statistics are returned, if they have any.
-        known: The values that were read from manifests before. The call removes manifests that are not in the snapshot.
+        columns: The top-level columns whose statistics are returned. Columns without statistics are ignored.
+        known: The values of manifests from earlier calls, by path. The call replaces the contents of this dictionary
+            with the values of the present snapshot's manifests.
 
     Raises:
         NotScannable: An engine that reads the files itself would return wrong rows.
@@ -98,7 +99,7 @@ def _read(table: Table, manifest: ManifestFile, part: _Collected) -> _Collected:
 
 @dataclass(slots=True)
 class _Column:
-    """The statistics of one column, by file."""
+    """The statistics of one column, as lists with an element for each file."""
 
     number: int
     decode: Decode
@@ -114,7 +115,7 @@ class _Column:
 
 @dataclass(slots=True)
 class _Collected:
-    """The values that are kept for a number of files."""
+    """The statistics of all files of one or more manifests."""
 
     columns: dict[str, _Column]
     payload: int | None
@@ -143,18 +144,18 @@ class _Collected:
 
     @property
     def least_size(self) -> int | None:
-        """Return the smallest `__messageSize` of a row, or None if some file does not record it."""
+        """Return the smallest `__messageSize` of all rows, or None if the size is unknown for some file."""
         known = [size for size in self.sizes_of_messages if size is not None]
         return None if len(known) < len(self.sizes_of_messages) else min(known, default=0)
 
     def covers(self, requested: _Collected) -> bool:
-        """Return whether these values include all requested columns."""
+        """Return whether this object includes all columns of `requested`."""
         numbers = {column.number for column in self.columns.values()}
         mine, others = ((one.payload, one.tiered_by, one.message_size) for one in (self, requested))
         return mine == others and all(column.number in numbers for column in requested.columns.values())
 
     def join(self, part: _Collected) -> None:
-        """Add the files of a part that covers these columns."""
+        """Add the files of another object, which must cover the columns of this object."""
         self.urls += part.urls
         self.sizes += part.sizes
         self.rows += part.rows
@@ -195,7 +196,7 @@ class _Collected:
     def _tiered_by(
         self, nulls: Mapping[int, int], lower: Mapping[int, bytes], upper: Mapping[int, bytes]
     ) -> Bounds | None:
-        """Return the bounds of the column `TIERED_BY`, or None unless each row of a file has a value."""
+        """Return a file's bounds of the column `TIERED_BY`, or None if some row may lack a value."""
         number = self.tiered_by
         if number is None or nulls.get(number, 1) or number not in lower or number not in upper:
             return None
@@ -203,11 +204,9 @@ class _Collected:
 
 
 def _decoder(kind: Any) -> tuple[Decode, bool] | None:
-    """Return the decoder of a bound's bytes, and whether upper bounds hold for all values.
+    """Return the decoder of a bound's bytes and whether upper bounds are valid, or None if the type has no bounds.
 
-    Types without bounds have None.
-
-    A file may be older than a widening of its column, and then has the bytes of the narrower type.
+    If a file is older than a widening of its column, the bound contains the bytes of the narrower type.
     """
     from pyiceberg import types
 
@@ -239,9 +238,9 @@ def _text(value: bytes) -> str | None:
 
 
 def check_history(history: Iterable[Schema]) -> None:
-    """Raise `NotScannable` if earlier schemas, with their names of fields, have been removed.
+    """Raise `NotScannable` if earlier schemas have been removed from the table, because their field names are unknown.
 
-    Schema ids are consecutive, from 0, so a gap shows a removed schema.
+    Schema ids are consecutive and begin at 0, so a gap shows a removed schema.
     """
     numbers = sorted(version.schema_id for version in history)
     if numbers != list(range(len(numbers))):
@@ -251,10 +250,13 @@ def check_history(history: Iterable[Schema]) -> None:
 
 
 def unclear_names(schema: Schema, history: Iterable[Schema]) -> frozenset[str]:
-    """Return the top-level columns, in lowercase, that cannot be read reliably by name, including removed columns.
+    """Return the names, in lowercase, of top-level columns that cannot be read reliably by name.
 
-    At some depth of such a column, a name has meant another field, a field had another name, or two names differ only
-    in case.
+    The result includes removed columns. A column is in the result in these cases, which can occur at any depth:
+
+      * A name was used for another field.
+      * A field had another name.
+      * Two names differ only in case.
     """
     from pyiceberg.schema import index_name_by_id
 

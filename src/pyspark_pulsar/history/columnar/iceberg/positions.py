@@ -1,17 +1,17 @@
 """The positions that belong to the current snapshot of an Iceberg table. Driver only.
 
-Each of our commits writes the positions twice: to the table's property, which remains when snapshots expire, and to the
-snapshot's summary. A rollback moves the current snapshot back and leaves the property unchanged. So do `CREATE OR
-REPLACE TABLE`, and a table that is created from another table's definition. So the positions are from our last commit
-among the snapshot's ancestors. The first matching rule applies:
+Each commit of this package writes the positions to the table property and to the snapshot's summary. The table property
+remains when snapshots expire. But the property can be wrong: a rollback or `CREATE OR REPLACE TABLE` changes the
+current snapshot and not the property. A table that is created from another table's definition copies the property. So
+this module searches the ancestors of the current snapshot, from the latest, and applies the first rule that matches:
 
-    an ancestor is one of our commits                   the positions in its summary
-    the oldest ancestor is the table's beginning        none: the rows were never added to this table
-    a later snapshot has the property's text            unknown: the table was rolled back
-    older ancestors are expired                         the property: our commit is expired too
+    an ancestor is a commit of this package             the positions are in the ancestor's summary
+    the oldest ancestor is the table's first snapshot   no positions exist, because no rows were added to this table
+    a later snapshot has the same text as the property  the positions are unknown, because the table was rolled back
+    older ancestors have expired                        the property is valid, and its commit has expired too
 
-When a snapshot expires, pyiceberg removes it as the parent of its children. So a snapshot without a parent is the
-beginning only if it is the table's first one, or if it added all of its files.
+When a snapshot expires, pyiceberg removes the reference to it from its child snapshots. So a missing parent does not
+identify the table's first snapshot. The first snapshot has the first sequence number, or added all of its files.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def positions_of_snapshot(metadata: TableMetadata, document: str) -> str | None:
 
     Args:
         metadata: The table's metadata.
-        document: The document in the table's property.
+        document: The positions document in the table property.
 
     """
     by_id = {snapshot.snapshot_id: snapshot for snapshot in metadata.snapshots}
@@ -54,7 +54,7 @@ def positions_of_snapshot(metadata: TableMetadata, document: str) -> str | None:
 
 
 def _is_beginning(snapshot: Snapshot) -> bool:
-    """Return whether a snapshot without a parent never had one."""
+    """Return whether a snapshot without a parent never had a parent, so that it is the table's first snapshot."""
     if (snapshot.sequence_number or _FIRST) <= _FIRST or snapshot.summary is None:
         return True
     summary = snapshot.summary.additional_properties

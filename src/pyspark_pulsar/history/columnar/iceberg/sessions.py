@@ -1,6 +1,6 @@
 """Deadlines for requests to Iceberg's REST catalogs. Driver only.
 
-pyiceberg's client for REST catalogs waits for an answer without a deadline, and has no setting for one.
+pyiceberg's client for REST catalogs waits for an answer without a deadline, and has no setting for a deadline.
 """
 
 from __future__ import annotations
@@ -11,14 +11,17 @@ from typing import Any, Final
 
 CONNECT_SECONDS: Final = 10.0
 ANSWER_SECONDS: Final = 60.0
-"""The longest time without data from a catalog. A commit waits for other commits and for the catalog's own store."""
+"""The longest time without data from a catalog. The limit is high, because a catalog answers a commit only after
+other commits and after the catalog's own store.
+"""
 
 
 @contextmanager
 def bounded_sessions() -> Iterator[None]:
-    """Set deadlines for the sessions of catalogs that are opened in the block. The sessions keep the deadlines.
+    """Set deadlines for the sessions of catalogs that are opened in the `with` block.
 
-    The function changes pyiceberg's module during the block, so only one thread of a process may be in the block.
+    The sessions keep the deadlines after the block. The function changes pyiceberg's module during the block, so only
+    one thread of a process may be in the block.
     """
     from pyiceberg.catalog import rest
     from requests import Session

@@ -1,9 +1,9 @@
-"""The statistics of data files in a commit, by which readers find and skip files. Driver only.
+"""The statistics of data files in a commit, with which readers find and skip files. Driver only.
 
-The metrics modes of the table's properties apply (`write.metadata.metrics.*`); pyiceberg computes the plan from them.
-This module computes the values from the footer, because pyiceberg's own code has two faults. It fails for dates and
-times outside the years 1 to 9999, and for texts that it cuts before a surrogate. It also computes bounds from some row
-groups although others have none.
+The table's properties `write.metadata.metrics.*` select the statistics of each column, and pyiceberg evaluates these
+properties. This module computes the values from the footer, because pyiceberg's own code has two faults. It fails for
+dates and times outside the years 1 to 9999, and for texts that it cuts before a surrogate. It also computes bounds of a
+file from some row groups although other row groups have no bounds.
 
 Format: the Iceberg table specification, version 2: fields of `data_file`.
 """
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 class CommitStatistics:
-    """The statistics of files for commits to one table."""
+    """A builder of the statistics of files, for commits to one table."""
 
     def __init__(self, table: Table) -> None:
         from pyiceberg.io.pyarrow import (
@@ -71,7 +71,7 @@ class CommitStatistics:
         )
 
     def _counts_and_bounds(self, file: WrittenFile) -> dict[str, Any]:
-        """Return the statistics by the fields of `data_file`, and in each field by field id."""
+        """Return the statistics as nested mappings: from a field of `data_file` to field ids to values."""
         from pyiceberg.io.pyarrow import MetricModeTypes
 
         names = ("column_sizes", "value_counts", "null_value_counts", "nan_value_counts", "lower_bounds")
@@ -96,7 +96,7 @@ class CommitStatistics:
 
 
 def _bounds(column: StatisticsCollector, leaf: LeafStatistics) -> tuple[bytes, bytes] | None:
-    """Return both bounds as bytes, cut to the length of the column's metrics mode, or None if they do not exist."""
+    """Return both bounds as bytes, cut to the length of the column's metrics mode. Return None if no bounds exist."""
     from pyiceberg.conversions import to_bytes
 
     if leaf.bounds is None:

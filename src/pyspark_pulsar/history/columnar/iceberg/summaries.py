@@ -1,7 +1,7 @@
-"""Summaries of snapshots whose partition keys Python cannot write as dates. Driver only.
+"""Snapshot summaries for commits with partition keys that Python cannot write as dates. Driver only.
 
-pyiceberg writes each partition key of a commit as text to count the keys. It cannot write days and hours outside the
-years 1 to 9999, and raises OverflowError or ValueError. Readers do not need these texts.
+To count partition keys, pyiceberg converts each partition key of a commit to text. The conversion raises OverflowError
+or ValueError for days and hours outside the years 1 to 9999. Readers do not need these texts.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ if TYPE_CHECKING:
 
 
 def tolerate_unwritable_keys(update: Any) -> Any:
-    """Change an update of a snapshot: if a partition key has no text, its summary counts files and rows without keys.
+    """Change an update so that its summary does not count partition keys if the text of a key cannot be computed.
 
     Args:
-        update: The result of pyiceberg's `fast_append` or `overwrite`. It is changed in place.
+        update: The result of pyiceberg's `fast_append` or `overwrite`. The function changes this object.
 
     """
     with_keys = update._summary  # noqa: SLF001 - pyiceberg offers no setting for it

@@ -1,12 +1,12 @@
-"""Tables of topics in the Iceberg format, version 2, by pyiceberg. Driver only.
+"""Tables of topics in the Iceberg format, version 2, with pyiceberg. Driver only.
 
-Two processes that tier one topic at the same time read the table's state and write files. Then each commits on the
-condition that the table is still in that state. `commit.retry.num-retries` is 0, because pyiceberg would otherwise
-append the second process' files to the newer state. The second process gets `TableMoved`, reads the new positions, and
-leaves its files to upkeep. Each commit creates a snapshot, even without files, because catalogs compare snapshots and
-not properties.
+If two processes tier one topic at the same time, both read the table's state and write files. Each process then commits
+on the condition that the table is still in that state. `commit.retry.num-retries` is 0, because pyiceberg would
+otherwise append the files of the second process to the newer state. The second process gets `TableMoved`, and reads the
+new positions. Upkeep deletes the files of the second process. Each commit creates a snapshot, even without files,
+because catalogs compare snapshots and not properties.
 
-Format: the Iceberg table specification, version 2. Field ids of a file are the ids of the table's schema.
+Format: the Iceberg table specification, version 2. The field ids in a file are the field ids of the table's schema.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ class IcebergTable(ColumnarTable):
         self._secrets = secrets
         self._by_url: dict[str, IcebergFile] = {}
         self._positions = "", TieredPositions()
-        """A version of the table, and the positions in that version."""
+        """The version of the table for which the positions were read, and these positions."""
 
     @property
     def name(self) -> str:
@@ -195,7 +195,7 @@ class IcebergTable(ColumnarTable):
         """Return the files of a table with deleted rows.
 
         Raises:
-            ColumnsUnavailable: Rows are deleted by equality, which pyiceberg does not support either.
+            ColumnsUnavailable: Rows are deleted by equality or in another way that is not supported.
 
         """
         from pyiceberg.manifest import DataFileContent, FileFormat
@@ -242,7 +242,7 @@ class IcebergTable(ColumnarTable):
         holds_all = is_whole(self.name, stored, fitting, self._decisive_columns)
         try:
             with self._committing() as transaction:
-                # For each of these columns, pyiceberg examines the whole table, so unchanged columns are left out.
+                # For each column in the update, pyiceberg examines the whole table, so unchanged columns are omitted.
                 changed = [
                     column
                     for column in fitting
@@ -316,7 +316,7 @@ class IcebergTable(ColumnarTable):
             return 0
         from pyiceberg.table.update.snapshot import ExpireSnapshots
 
-        # Snapshots of branches and tags stay.
+        # Snapshots of branches and tags are kept.
         before, states = self.known_urls(), len(self._table.metadata.snapshots)
         with self._committing() as transaction:
             ExpireSnapshots(transaction).older_than(
@@ -361,7 +361,7 @@ def _ids(fields: Iterable[pa.Field]) -> Iterator[int | None]:
 
 
 def transform_name(transform: object) -> str:
-    """Return the name of a transform in `PartitionField`. Raises `OptionError` for a transform that we do not write."""
+    """Convert a transform of pyiceberg to its name in `PartitionField`. Raises `OptionError` for other transforms."""
     text = str(transform)
     if text not in (IDENTITY_TRANSFORM, "hour", "day", "month", "year"):
         raise OptionError(

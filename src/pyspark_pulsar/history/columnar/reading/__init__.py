@@ -1,11 +1,11 @@
-"""A reader for the rows of a range in data files, with the values that decoding its entries returns. Executors only.
+"""Reads the rows of a range from data files. Decoding the entries of the range returns the same rows. Executors only.
 
 Modules:
 
-    rows           reads files into the query's batches: filtered, projected, in the order of positions
+    rows           reads files, filters and converts the rows, and returns batches in the order of positions
     row_groups     selects the parts of files that may have rows of the range
     merge          merges row groups whose positions overlap into one sequence
-    tiered_rows    converts rows to the reader's columns, by the schema that tiered each row
+    tiered_rows    converts rows to the reader's columns, by the schema with which each row was written
     kept_payloads  decodes the payloads that the table keeps
-    request        the table and the query, as tasks need them
+    request        descriptions of the table and the query, for tasks
 """

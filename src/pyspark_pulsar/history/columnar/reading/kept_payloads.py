@@ -1,8 +1,9 @@
 """A decoder for the payloads that a table keeps, by the schema of the read. Executor only.
 
-A table keeps the payload of a message whose value columns do not determine all its contents, or that did not decode
-(`layout.PAYLOAD_COLUMN`). Another schema may decode more of the message, or less. So the read decodes the payload, as
-it decodes a broker's message. Rows that `tiered_rows` encoded as payloads are decoded in the same way.
+A table keeps the payload of a message if the value columns do not determine the complete payload. It also keeps the
+payload of a message that could not be decoded. The schema of the read may decode more or fewer fields. So
+the read decodes the kept payload like the payload of a message from a broker. Payloads that `tiered_rows` encodes from
+columns are decoded in the same way.
 """
 
 from __future__ import annotations
@@ -52,11 +53,11 @@ class KeptPayloads:
             batch: Rows with `PAYLOAD_FIELDS` and the value columns of the read.
 
         Returns:
-            The rows in the same order, with the additional column `BAD_COLUMN`. The mode DROPMALFORMED leaves out bad
-            rows.
+            The rows in the same order, with the additional column `BAD_COLUMN`. In mode `DROPMALFORMED`, bad rows are
+            omitted.
 
         Raises:
-            PulsarError: The error of the first bad row, in mode FAILFAST.
+            PulsarError: The error of the first bad row, in mode `FAILFAST`.
 
         """
         is_kept = batch.column(IS_DECODED)
@@ -82,7 +83,7 @@ class KeptPayloads:
         )
 
     def log_bad_rows(self) -> None:
-        """Log the number of messages that did not decode since the last call."""
+        """Log the number of messages that could not be decoded since the last call."""
         if self._bad_rows:
             _log.warning(
                 "Messages of the topic's table that did not decode and %s: %d (mode=%s), topic partition %s",

@@ -1,19 +1,22 @@
 """A merge of rows of data files into the order of positions. Executor only.
 
-Files of this package are in that order and do not overlap, so their row groups are read one after the other. Other
-engines may have rewritten the files. Then one file may contain several topic partitions, several files may contain the
-same ledger, or rows may be in any order. A table with sort columns, or with partitions by columns other than times, is
-like that from the start. One algorithm reads all these files, a merge of runs:
+The files that this package writes are usually in that order and do not overlap, so their row groups are read one after
+the other. Other engines may have rewritten the files. Then one file may contain several topic partitions, several files
+may contain the same ledger, or rows may be in any order. Files also overlap if the table has sort columns, or if a
+partition field is not a time. The merge handles all these files with two concepts:
 
     run       a row group whose rows are in the order of positions, or were sorted in memory
-    frontier  the smallest of the last positions in the open runs; all rows up to it can be returned
+    frontier  each open run has one batch in memory; the frontier is the smallest of the last positions of these
+              batches. All rows up to the frontier are in memory and can be returned.
+
+The steps are repeated until no rows are left:
 
     1. Open the runs that begin before the frontier.
     2. Return all rows up to the frontier, sorted if they are from several runs.
     3. Read the next batch of each run.
 
-Memory holds one batch of rows for each open run. A row group whose positions are not in order is held completely. A row
-group of this package has 262,144 rows; other engines choose other sizes.
+The merge keeps one batch of each open run in memory. A row group whose positions are not in order is in memory
+completely. A row group that this package writes has at most 262,144 rows. Other engines choose other sizes.
 """
 
 from __future__ import annotations
@@ -31,12 +34,11 @@ from pyspark_pulsar.model.position import Position
 _KEYS = ("ledger", "entry", "batchIndex")
 
 Read = Callable[[RowGroup], Iterator[pa.RecordBatch]]
-"""Reads the rows of a row group, with the requested columns and the columns `layout.IDENTITY` and `layout.PARTITION`.
-"""
+"""Reads the requested columns of a row group, and the columns `layout.IDENTITY` and `layout.PARTITION`."""
 
 
 def merge_groups(groups: Iterable[RowGroup], row_range: RowRange, read: Read) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of a range in order, in batches that are not empty. Raises the errors of `read`."""
+    """Yield the rows of a range in the order of positions. No batch is empty. Raises the errors of `read`."""
     waiting = [(group.first, number, group) for number, group in enumerate(groups)]
     heapq.heapify(waiting)
     runs: list[_SortedRun] = []
@@ -70,7 +72,10 @@ class _SortedRun:
         return position_at(self.held, self.held.num_rows - 1)
 
     def take(self, frontier: Position) -> pa.RecordBatch | None:
-        """Return the held rows up to the frontier, inclusive. Read the next batch when no row is left."""
+        """Remove the rows up to the frontier (inclusive) from `held`, and return these rows, or None if none exist.
+
+        If no row is left in `held`, the next batch is read.
+        """
         if self.held is None:
             return None
         held, count = self.held, rows_before(self.held, _position_after(frontier))
@@ -79,7 +84,7 @@ class _SortedRun:
 
 
 def _in_range(group: RowGroup, row_range: RowRange, read: Read) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of a row group that are in the range, in order, in batches that are not empty."""
+    """Yield the rows of a row group that are in the range, in the order of positions. No batch is empty."""
     batches = (_filter_partition(batch, row_range.partition) for batch in read(group))
     ordered = batches if group.file.is_ordered else iter(sort_by_position(list(batches)))
     for batch in ordered:
@@ -93,7 +98,7 @@ def _filter_partition(batch: pa.RecordBatch, partition: int) -> pa.RecordBatch:
 
 
 def sort_by_position(batches: Sequence[pa.RecordBatch]) -> list[pa.RecordBatch]:
-    """Sort all rows by position, and return batches that are not empty."""
+    """Sort all rows by position. No returned batch is empty."""
     filled = [batch for batch in batches if batch.num_rows]
     if not filled:
         return []
@@ -105,7 +110,7 @@ def sort_by_position(batches: Sequence[pa.RecordBatch]) -> list[pa.RecordBatch]:
 
 
 def rows_before(batch: pa.RecordBatch, end: Position) -> int:
-    """Return the number of rows before a position, by bisection. The rows must be in order."""
+    """Return the number of rows before a position, by bisection. The rows must be in the order of positions."""
     low, high = 0, int(batch.num_rows)
     if high and position_at(batch, high - 1) < end:
         return high

@@ -1,4 +1,4 @@
-"""The descriptions of a table and of a query by which a task reads rows. Picklable."""
+"""Descriptions of a table and of a query, from which a task reads rows. Picklable."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ class TableRows:
     name: str
     storage: TableStorage
     schemas: Mapping[int, str] = field(default_factory=dict)
-    """The schemas by which rows were tiered (`tiered_schema`), by their ids."""
+    """The texts of the schemas with which rows were written (`tiered_schema`), by schema id."""
 
     def of_files(self, files: Iterable[DataFile]) -> TableRows:
-        """Return the table with only the schemas that rows of these files may have."""
+        """Return a copy that contains only the schemas that rows of these files may have."""
         bounds = [file.tiered_by for file in files]
         if None in bounds:
             return self
@@ -45,4 +45,4 @@ class RowRequest:
     """The option `mode`, which decides how a read handles messages that do not decode."""
     batch_rows: int
     fetch_schema: Callable[[bytes], SchemaInfo | None] = lambda _: None
-    """Returns the registry's schema of a version, for messages that are decoded again."""
+    """Returns the registry's schema for a schema version. It is called for messages whose payloads are decoded."""

@@ -1,7 +1,7 @@
 """The row groups of data files that may have rows of a range. Executor only.
 
-Statistics contain the smallest and the largest ledger and entry of a row group. If all rows are of one ledger, these
-are the exact first and last entries. Otherwise they are bounds.
+The statistics of a row group contain the smallest and the largest ledger id and entry id. If all rows belong to one
+ledger, these are the positions of the first and the last row. Otherwise they are only bounds of the positions.
 """
 
 from __future__ import annotations
@@ -45,15 +45,15 @@ class OpenFile:
     file: DataFile
     parquet: pq.ParquetFile
     offsets: tuple[int, ...]
-    """The number of the first row of each row group, in the file."""
+    """The row number, in the file, of the first row of each row group."""
     is_ordered: bool
     """True if the rows are in the order of positions."""
     deleted: pa.Array | None
-    """The numbers of deleted rows."""
+    """The row numbers of the deleted rows; None if the table does not list deleted rows of the file."""
 
     @classmethod
     def open(cls, storage: TableStorage, file: DataFile, opened: ExitStack) -> OpenFile:
-        """Open a file, which `opened` closes.
+        """Open a file. The exit stack `opened` closes the file.
 
         Raises:
             OSError: The file cannot be read.
@@ -80,20 +80,20 @@ class RowGroup:
     first: Position
     """A position at or before the first row."""
     last: Position | None
-    """A position at or after the entry of the last row; None if unknown."""
+    """A position at or after the entry of the last row; None if this position is unknown."""
     is_within: bool
     """True if all rows are in the range."""
     keeps_payloads: bool
     """True if some row may contain the payload of its message."""
     tiered_by: Bounds | None
-    """The bounds of the ids of the schemas that tiered the rows; None if the footer does not record them."""
+    """The bounds of the ids of the schemas with which the rows were written; None if the footer lacks these bounds."""
 
     @property
     def rows(self) -> int:
         return int(self.file.parquet.metadata.row_group(self.index).num_rows)
 
     def batches(self, columns: Sequence[str], batch_rows: int) -> Iterator[pa.RecordBatch]:
-        """Yield the rows that are not deleted, in the file's order, with these columns of the file."""
+        """Yield the rows that are not deleted, in the file's order, with the given columns of the file."""
         number = self.file.offsets[self.index]
         batches = self.file.parquet.iter_batches(
             batch_rows, row_groups=[self.index], columns=list(columns), use_threads=False
@@ -130,7 +130,7 @@ def row_groups(file: OpenFile, row_range: RowRange) -> Iterator[RowGroup]:
 def group_overlapping(groups: Sequence[RowGroup]) -> list[list[RowGroup]]:
     """Group the row groups into clusters whose positions do not overlap.
 
-    Two row groups of one ordered file that share an entry are separate clusters.
+    Two row groups of one ordered file that share an entry are in separate clusters.
 
     Returns:
         The clusters in the order of positions.
@@ -180,7 +180,7 @@ def _bounds(group: Any, leaf: int | None) -> Bounds | None:
 
 
 def _bounds_of_all(group: Any, leaf: int | None) -> Bounds | None:
-    """Return the bounds of a column, or None unless the footer shows that each row has a value."""
+    """Return the bounds of a column if the footer shows that each row has a value. Otherwise return None."""
     bounds = _bounds(group, leaf)
     if bounds is None or not group.column(leaf).statistics.has_null_count:
         return None
@@ -188,9 +188,10 @@ def _bounds_of_all(group: Any, leaf: int | None) -> Bounds | None:
 
 
 def _read_deleted_rows(storage: TableStorage, file: DataFile) -> pa.Array | None:
-    """Return the numbers of deleted rows, from positional delete files of the Iceberg specification.
+    """Return the row numbers of the deleted rows, or None if the file has no delete files.
 
-    Such files have the columns `file_path` and `pos`.
+    The format of the delete files is the position delete file of the Iceberg specification, with the columns
+    `file_path` and `pos`.
     """
     if not file.deletes:
         return None
@@ -203,7 +204,7 @@ def _read_deleted_rows(storage: TableStorage, file: DataFile) -> pa.Array | None
 
 
 def _remove_deleted_rows(batch: pa.RecordBatch, deleted: pa.Array | None, number: int) -> pa.RecordBatch:
-    """Remove deleted rows from a batch whose first row has the number `number` in the file."""
+    """Remove deleted rows from a batch. `number` is the row number, in the file, of the first row of the batch."""
     if deleted is None or not len(deleted):
         return batch
     rows = pa.array(range(number, number + batch.num_rows), pa.int64())

@@ -1,9 +1,11 @@
-"""A reader for the rows of a range in data files, with the values that decoding its entries returns. Executor only.
+"""A reader of the rows of a range from data files. Executor only.
 
-A row group that is completely in the range and overlaps no other is read alone, with only the query's columns. All
-other row groups are merged by position (`merge`). Rows are converted to the reader's schema (`tiered_rows`), and
-filtered by the kernel's rules for messages. The reader's schema decodes the payloads that the table keeps
-(`kept_payloads`).
+Decoding the entries of the range returns the same rows.
+
+A row group that is completely in the range and overlaps no other row group is read alone, with only the query's
+columns. All other row groups are merged by position (module `merge`). Rows are converted to the reader's schema
+(`tiered_rows`), and filtered by the same rules as messages in the kernel. Payloads that the table keeps are decoded
+with the reader's schema (`kept_payloads`).
 """
 
 from __future__ import annotations
@@ -43,12 +45,12 @@ _KEY: Final = "__key"
 
 @dataclass(frozen=True, slots=True)
 class RowBatch:
-    """Some rows of a range, in exactly the query's output schema. Not empty."""
+    """A part of the rows of a range, or a report of the position that the read has reached."""
 
     rows: pa.RecordBatch | None
-    """The rows, or None if the batch only reports `reached`."""
+    """The rows in the query's output schema, at least one; None if the batch only reports `reached`."""
     reached: Position | None
-    """The position of the next rows, if known."""
+    """The position at which the next rows begin; None if this position is unknown."""
 
 
 class TableReader:
@@ -84,7 +86,7 @@ class TableReader:
     def rows(self, files: Sequence[DataFile], wanted: RowRange) -> Generator[RowBatch, None, None]:
         """Yield all rows of the range that the query selects, in the order of positions.
 
-        Also raises the errors of `EntryDecoder` for a message that does not decode, as option `mode` selects.
+        If a message cannot be decoded and option `mode` is `FAILFAST`, raises the errors of `EntryDecoder`.
 
         Args:
             files: The data files that may have rows of the range.
@@ -133,7 +135,7 @@ class TableReader:
         return merge_groups(cluster, wanted, lambda group: self._rows.batches(group, needed))
 
     def _output(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-        """Yield rows in the query's output schema, in batches of 1 to `batch_rows` rows."""
+        """Filter and decode rows, and yield them in the query's output schema, in batches of 1 to `batch_rows` rows."""
         kept = self._filter_rows(batch)
         if self._payloads is not None and PAYLOAD_COLUMN in kept.schema.names:
             kept = self._payloads.decode(kept)
@@ -177,7 +179,7 @@ class TableReader:
 def _next_position(
     cluster: Sequence[RowGroup], following: Sequence[RowGroup] | None, wanted: RowRange
 ) -> Position | None:
-    """Return the earliest position of rows after a cluster, or None if unknown."""
+    """Return the earliest position that a row after a cluster can have, or None if this position is unknown."""
     if following is None:
         return wanted.end
     lasts = [group.last for group in cluster]

@@ -1,7 +1,9 @@
-"""Conversion of rows of data files to the columns of a read, by the schema that tiered each row. Executor only.
+"""Conversion of rows of data files to the columns of a read. Executor only.
 
-The columns of the read are found among the table's columns (`columns.resolution`). If the columns do not suffice, they
-are encoded as a payload, and the read decodes the payload like a kept payload (`kept_payloads`).
+The conversion of a row depends on the schema with which the row was written.
+The columns of the read are found among the table's columns (`columns.resolution`). If the table's columns do not
+contain the values directly, the table's columns of a row are encoded as a payload. The read then decodes this payload
+like a kept payload (`kept_payloads`).
 """
 
 from __future__ import annotations
@@ -32,7 +34,9 @@ from pyspark_pulsar.schema.protobuf.registry import PROTOBUF_VALUE
 from pyspark_pulsar.schema.read_schema import resolve_read_schema
 
 IS_DECODED: Final = "__isDecoded"
-"""The column that marks the rows whose values are decoded from `PAYLOAD_COLUMN`. A null payload is a null value there.
+"""The name of a column that is true for rows whose values are decoded from `PAYLOAD_COLUMN`.
+
+In these rows, a null payload is decoded as a null value.
 """
 _SIZE: Final = "__messageSize"
 _KEY: Final = "__key"
@@ -50,11 +54,11 @@ class TieredRows:
         self._absent = absent_columns(request.schema.value)
         self._resolutions: dict[int, Resolution] = {}
         self._numbers: dict[tuple[str, int], tuple[int, ...]] = {}
-        """The ids of the schemas of row groups, by the file's URL and the row group's index."""
+        """The schema ids of the rows of each row group, by the file's URL and the row group's index."""
         self._payloads: PayloadRows | None = None
 
     def decodes(self, group: RowGroup, names: frozenset[str]) -> bool:
-        """Return whether some row of a row group must be decoded again to return the columns `names`.
+        """Return whether the columns `names` of some row of a row group must be decoded from a payload.
 
         Raises:
             ColumnsUnavailable: The table does not determine one of the columns.
@@ -72,7 +76,7 @@ class TieredRows:
             fields: The columns of the batches, by name.
 
         Raises:
-            ColumnsUnavailable: The table does not determine one of the columns, or another engine has dropped it.
+            ColumnsUnavailable: The table does not determine one of the columns, or another engine has dropped a column.
 
         """
         numbers, file = self._schemas(group), FieldIndex(group.file.parquet.schema_arrow)
@@ -91,14 +95,14 @@ class TieredRows:
                 yield _combine_rows(batch, batch.column(tiered_by), rows)
 
     def _schemas(self, group: RowGroup) -> tuple[int, ...]:
-        """Return the ids of the schemas that tiered rows of the row group. Raises `ColumnsUnavailable`."""
+        """Return the ids of the schemas with which rows of the row group were written. Raises `ColumnsUnavailable`."""
         place = (group.file.file.url, group.index)
         if place not in self._numbers:
             bounds = group.tiered_by
             if bounds is not None and bounds[0] == bounds[1]:
                 numbers: tuple[int | None, ...] = bounds[:1]
             else:
-                # Another engine has combined rows of several schemas.
+                # Another engine has combined rows of several schemas in this row group.
                 name = self._source(FieldIndex(group.file.parquet.schema_arrow), TIERED_BY)
                 column = group.file.parquet.read_row_group(group.index, [name], use_threads=False).column(0)
                 numbers = tuple(column.unique().to_pylist())
@@ -165,7 +169,7 @@ class TieredRows:
         return rows
 
     def _payload_rows(self) -> PayloadRows:
-        """Return a decoder for messages whose values are their payloads."""
+        """Return the converter of a read without a schema, in which the value of a message is its payload."""
         topic = str(self._partition.topic)
         return PayloadRows(
             resolve_read_schema(None, topic=topic),
@@ -175,9 +179,9 @@ class TieredRows:
         )
 
     def _source(self, file: FieldIndex, name: str) -> str:
-        """Return the name in a file of a column that all schemas have.
+        """Return the file's name for a column that all schemas have.
 
-        Raises `ColumnsUnavailable` if the file lacks it.
+        Raises `ColumnsUnavailable` if the file lacks the column.
         """
         for text in self._table.schemas.values():
             column = parse_tiered_schema(text, f"table {self._table.name}").stored.field(name)
@@ -199,10 +203,10 @@ class _Columns:
     columns: Mapping[str, pa.Field]
     """The table's columns, by the reader's names."""
     constants: Mapping[str, Any]
-    """The values of columns that the file omits because all rows have the same value, by the table's names."""
+    """The values of columns that the file omits because all rows have the same value, by the table's column names."""
 
     def projection(self, target: pa.Field, absent: Absent = NULL) -> ColumnProjection:
-        """Return the conversion to a column of the reader. Raises ValueError like `ColumnProjection`."""
+        """Return the conversion to a column of the reader. Raises the ValueError of `ColumnProjection`."""
         column = self.columns.get(target.name)
         if column is not None and stored_name(column) in self.constants:
             absent = constant(target, column, self.constants[stored_name(column)])
@@ -212,25 +216,26 @@ class _Columns:
 
 @dataclass
 class _SchemaRows:
-    """A converter for rows of one file that one schema tiered."""
+    """A converter for the rows of one file that were written with one schema."""
 
     payload: PayloadSchema
-    """The schema that tiered the rows."""
+    """The schema with which the rows were written."""
     is_decoded: bool
-    """True if the read decodes the rows again."""
+    """True if the values of all rows are decoded from payloads."""
     projections: dict[str, ColumnProjection | None] = field(default_factory=dict)
-    """The conversion to each column of the read, by its name. `IS_DECODED` has None."""
+    """The conversions to the columns of the read, by column name. The column `IS_DECODED` has no conversion (None)."""
     tiered: dict[str, ColumnProjection] = field(default_factory=dict)
-    """The conversion to each value column of the schema, by its name; empty unless the rows are decoded again."""
+    """The conversions to the value columns of `payload`, by column name. Empty if `is_decoded` is false."""
     further: dict[str, ColumnProjection] = field(default_factory=dict)
     """The conversions to metadata columns that are needed in addition to the columns of the read."""
     payloads: PayloadRows | None = None
     defaults: list[str] = field(default_factory=list)
-    """The columns of the read that are defaults of a record's fields. A null value does not have these defaults."""
+    """The columns of the read that contain defaults of a record's fields. If a message is a null value, they are null.
+    """
 
     @property
     def sources(self) -> list[str]:
-        """Return the names of the file's columns to read."""
+        """Return the names of the columns that must be read from the file."""
         all_of_them = [*self.projections.values(), *self.tiered.values(), *self.further.values()]
         return [one.source for one in all_of_them if one is not None and one.source is not None]
 
@@ -251,7 +256,7 @@ class _SchemaRows:
         )
 
     def _encode_missing(self, batch: pa.RecordBatch, payloads: pa.Array, is_kept: pa.Array) -> pa.Array:
-        """Return the payloads, with payloads encoded from the columns for the rows that keep none."""
+        """Return a payload for each row. If a row has no kept payload, its payload is encoded from its columns."""
         rest = pc.invert(is_kept)
         rows = batch.filter(rest)
         if self.payloads is None or not rows.num_rows:
@@ -264,7 +269,7 @@ class _SchemaRows:
             if name != _KEY
         }
         if self._is_record:
-            # A message of size 0 without a kept payload is a null value.
+            # A message with size 0 and without a kept payload is a null value.
             columns[TOMBSTONE] = pc.equal(self.further[_SIZE].convert(rows), 0)
         table = pa.RecordBatch.from_arrays(list(columns.values()), names=list(columns))
         made = self.payloads.decode_columns(table, self.payload).column(VALUE_COLUMN)
@@ -281,7 +286,7 @@ class _SchemaRows:
 def _combine_rows(
     batch: pa.RecordBatch, tiered_by: pa.Array, rows: Mapping[int, _SchemaRows]
 ) -> pa.RecordBatch:
-    """Return the columns of rows that several schemas tiered, in their order."""
+    """Convert a batch whose rows were written with several schemas. The rows keep their order."""
     parts, places = [], []
     for number, one in rows.items():
         chosen = pc.indices_nonzero(pc.equal(tiered_by, number))

@@ -1,8 +1,8 @@
-"""URLs and settings of a table's files for Hadoop's file systems, by which Spark reads Parquet. Pure.
+"""URLs and settings of a table's files for Hadoop's file systems, with which Spark reads Parquet. Pure.
 
 Local folders and HDFS need no settings. S3 needs Hadoop's S3A (https://hadoop.apache.org/docs/stable/hadoop-aws), which
-PySpark from pip does not contain. Iceberg's settings of S3 are converted to Hadoop's. For all other stores, Hadoop's
-own configuration must contain the settings.
+PySpark from pip does not contain. Iceberg's settings for S3 are converted to Hadoop's settings. For all other stores,
+Hadoop's own configuration must contain the settings.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ _OTHER_S3_SETTINGS: Final = {
     "anonymous", "connect-timeout", "force-virtual-addressing", "request-timeout", "resolve-region",
     "retry-strategy-impl", "server-side-encryption", "sse-kms-key-id",
 }  # fmt: skip
-"""Settings that are converted below, or do not affect reads."""
+"""S3 settings that `_s3a` converts in another way, or that do not affect reads."""
 _PROVIDER: Final = "fs.s3a.aws.credentials.provider"
 _PROVIDERS: Final = "org.apache.hadoop.fs.s3a."
 
 
 def hadoop_url(url: str) -> str:
-    """Convert a URL to Hadoop's form, without escapes in paths."""
+    """Convert a URL to Hadoop's form. Local paths are unescaped."""
     if url.startswith(_FILE):
         path = url.removeprefix(_FILE)
-        # The URL may contain a host, which is always the local one.
+        # The URL may contain a host name. It is always the local host.
         path = path[path.find("/", 2) :] if path.startswith("//") else path
         return f"{_FILE}//{unquote(path)}"
     scheme, separator, place = url.partition("://")
@@ -46,7 +46,7 @@ def hadoop_url(url: str) -> str:
 
 
 def hadoop_settings(storage: TableStorage, url: str) -> dict[str, str]:
-    """Return Hadoop's settings for the store of `url`. They contain secrets.
+    """Return Hadoop's settings for the store of `url`. The settings can contain secrets.
 
     Raises:
         NotScannable: Hadoop has no equivalent of a setting.

@@ -1,7 +1,7 @@
-"""A plan for reads of a reader's columns from a table's files by Spark's own Parquet scan. Pure.
+"""The plan with which Spark's own Parquet scan reads the columns of a query from a table's files. Pure.
 
-Spark reads columns by their names in the files, with the reader's types. It reads the same values as our own reader
-(`projection`) in these cases:
+Spark finds columns by their names in the files, and reads them with the types of the reader's schema. Spark reads the
+same values as our own reader (module `projection`) in these cases:
 
     in the file                     Spark reads                 why the result is the same
     the type of the reader          that type
@@ -13,8 +13,8 @@ Spark reads columns by their names in the files, with the reader's types. It rea
                                                                 `EXISTS_DEFAULT` of Spark's own tables
     no such field inside a column   the reader's type           null
 
-All other cases are `NotScannable`. Spark reads times of day and intervals differently. It does not know defaults inside
-a column. Some names do not identify a field (`TableFiles.unclear_names`).
+All other cases are `NotScannable`, for three reasons. Spark reads times of day and intervals differently. Spark cannot
+fill in the defaults of fields inside a column. Some names do not identify a field (`TableFiles.unclear_names`).
 """
 
 from __future__ import annotations
@@ -39,16 +39,17 @@ _SMALL: Final = (pa.int8(), pa.int16())
 
 @dataclass(frozen=True, slots=True)
 class ScannedColumn:
-    """A column of a reader, and how Spark reads it."""
+    """A column of a reader, and the type and default with which Spark reads the column."""
 
     field: pa.Field
     """The column in the reader's schema."""
     scanned: pa.DataType | None
-    """The type with which Spark reads files. If the reader's type differs, values are cast. None: no file has the
-    column.
+    """The type with which Spark reads the column from files; None if no file has the column.
+
+    If the reader's type differs, Spark casts the values to the reader's type.
     """
     default: str | None
-    """The value in files that lack the column, as text that Spark casts to the column's type; None means null."""
+    """The value for files that lack the column, as text that Spark casts to the column's type. None means null."""
 
 
 def scanned_column(
@@ -105,7 +106,7 @@ def _scanned_type(path: str, kind: pa.DataType, stored: pa.DataType) -> pa.DataT
 def _scanned_member(path: str, member: pa.Field, stored: pa.StructType) -> pa.Field:
     position = stored.get_field_index(member.name)
     if position < 0:
-        # Files may lack the member too. `_leaves_with_default` checks its value.
+        # Files may lack the member. `_leaves_with_default` checks the member's default.
         return member.with_type(_unstored_type(f"{path}.{member.name}", member.type))
     return member.with_type(_scanned_type(f"{path}.{member.name}", member.type, stored.field(position).type))
 
@@ -135,7 +136,7 @@ def _is_wider_decimal(stored: pa.DataType, kind: pa.DataType) -> bool:
 def _leaves_with_default(
     kind: pa.DataType, stored: pa.DataType, absent: Absent, path: str
 ) -> Iterator[frozenset[int]]:
-    """Yield the leaves that a file must contain, for each field inside a column that has a default other than null.
+    """Yield the ids of the leaves of each nested field with a default other than null. Each file must contain them.
 
     Raises:
         NotScannable: No file contains such a field.
@@ -174,7 +175,7 @@ def _require(path: str, leaves: frozenset[int], files: TableFiles) -> None:
 
 
 def _default(column: pa.Field, absent: Absent) -> str | None:
-    """Return the text of a column's default. Raises `NotScannable` for a value that is not simple."""
+    """Return the text of a column's default. Raises `NotScannable` if Spark cannot certainly parse the value."""
     if absent.value is None:
         return None
     text = _text(absent.value[0].as_py())
@@ -184,18 +185,18 @@ def _default(column: pa.Field, absent: Absent) -> str | None:
 
 
 def _text(value: Any) -> str | None:
-    """Return the text that Spark's CAST converts to the value, or None if this is uncertain."""
+    """Return a text that Spark's CAST converts to the value, or None if the result of CAST is uncertain."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, float):
         return repr(value) if math.isfinite(value) else None
     if isinstance(value, int | Decimal):
         return str(value)
-    # Spark has two settings for reading text literals, which agree only for texts without escapes.
+    # A Spark setting decides how escapes in text literals are parsed, so only texts without escapes are safe.
     is_plain = isinstance(value, str) and value.isprintable() and not set(value) & set("'\"\\")
     return value if is_plain else None
 
 
 def statistics_columns(columns: Mapping[str, ScannedColumn]) -> list[str]:
-    """Return the columns whose statistics can exclude files, because the query sees the values unchanged."""
+    """Return the columns whose statistics can exclude files. These are the columns whose values Spark does not cast."""
     return [name for name, column in columns.items() if column.scanned == column.field.type]

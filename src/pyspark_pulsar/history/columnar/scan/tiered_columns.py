@@ -1,11 +1,11 @@
 """Checks that Spark's own Parquet scan reads a reader's fields correctly from rows of other schemas. Pure.
 
-Spark finds columns by their names in files. A column that a file lacks has one value in all its rows. So each schema
-that tiered rows must either have the reader's fields under the reader's names, or lack them completely. A default other
-than null is right only under two conditions:
+Spark finds columns by their names in files. If a file lacks a column, Spark returns the same value for all rows of the
+file. So each schema with which rows were written must either have the reader's fields under the reader's names, or lack
+these fields completely. A default other than null is correct only under two conditions:
 
-  * Our writer wrote the file, because other engines fill absent columns with null.
-  * No message is a null value, because null values have no default.
+  * Our writer wrote the file. Other engines fill absent columns with null.
+  * No message is a null value. The fields of a null value are null and not the defaults.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ def check_tiered(
     Args:
         columns: The value columns that the query needs.
         reader: The reader's schema.
-        schemas: The schemas that the table stores, by their ids.
+        schemas: The schemas that the table stores, by schema id.
         files: The table's files.
-        absent: The values of the reader's fields that a schema lacks.
+        absent: The values of the reader's columns for rows whose schema lacks the field, by column name.
 
     Raises:
         NotScannable: A scan by names may return other values.
@@ -95,7 +95,7 @@ def _absent_values(
     stored: Iterable[pa.Field],
     absent: Mapping[str, Absent],
 ) -> Iterator[Absent]:
-    """Yield the value of each field, at any depth, that the schema of the rows lacks.
+    """Yield the value of each field of `requested`, at any depth, that the schema of the rows lacks.
 
     Raises:
         NotScannable: The files use the name of a field for another field.

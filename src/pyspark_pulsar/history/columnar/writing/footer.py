@@ -1,13 +1,13 @@
-"""The statistics of a data file's columns, for a table's commit. Pure.
+"""The statistics of a data file's columns, for the commit that adds the file to a table. Pure.
 
-Engines skip files by these statistics, so a bound that excludes one value loses rows. A column has both bounds or none.
-A column has no bounds in these cases:
+Engines use these statistics to skip files, so a bound that excludes a value of the file loses rows. A column has either
+both bounds or no bounds. A column has no bounds in these cases:
 
   * The column is inside a list or map.
   * A row group with values of the column has no bounds, for example because of texts of more than 4 kB.
-  * The column is floating point and contains NaN: some engines sort NaN after all numbers, and some before.
+  * The column is floating point and contains NaN. Some engines sort NaN after all numbers, and other engines before.
 
-The footer has no statistics of floating-point values. The writer collects them while it writes the values.
+The footer has no statistics of floating-point columns. The writer collects these statistics while it writes the values.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ import pyarrow.parquet as pq
 from pyarrow import types
 
 Path = tuple[str, ...]
-"""The names of a column and of members of structs, from the top."""
+"""The name of a column, followed by the names of the nested struct members that lead to a leaf."""
 
 _FIRST_SURROGATE: Final = 0xD800
 _AFTER_SURROGATES: Final = 0xE000
@@ -38,11 +38,13 @@ class Fractions:
     nans: int
     """The number of NaN values."""
     bounds: tuple[float, float] | None
-    """The smallest and the largest number, or None if there are no numbers. They may be NaN if the leaf contains NaN.
+    """The smallest and the largest number; None if the leaf contains no numbers.
+
+    If the leaf contains NaN, a bound may be NaN.
     """
 
     def join(self, others: Fractions) -> Fractions:
-        """Return the statistics of both together."""
+        """Return the statistics of the values of this object and of `others` together."""
         nulls, nans = self.nulls + others.nulls, self.nans + others.nans
         if self.bounds is None or others.bounds is None:
             return Fractions(nulls, nans, self.bounds or others.bounds)
@@ -60,18 +62,21 @@ class LeafStatistics:
     is_repeated: bool
     """True if the leaf is inside a list or map."""
     size: int
-    """In compressed bytes."""
+    """The compressed size in bytes."""
     values: int
     """The number of values, including nulls."""
     nulls: int | None
     nans: int | None
-    """None unless the leaf is floating point and the writer recorded its statistics."""
+    """The number of NaN values; None if the leaf is not floating point, or the writer did not record statistics."""
     bounds: tuple[Any, Any] | None
-    """The smallest and the largest value, both inclusive; dates and times as integers."""
+    """The smallest and the largest value, both inclusive; None if the column has no bounds.
+
+    Dates and times are integers.
+    """
 
 
 def leaf_statistics(footer: pq.FileMetaData, fractions: Mapping[Path, Fractions]) -> Iterator[LeafStatistics]:
-    """Yield the statistics of each leaf, in the file's order."""
+    """Yield the statistics of each leaf, in the order of the file's columns."""
     groups = [footer.row_group(index) for index in range(footer.num_row_groups)]
     for number, (path, field, is_repeated) in enumerate(_leaves((), list(footer.schema.to_arrow_schema()))):
         chunks = [group.column(number) for group in groups]
@@ -107,13 +112,13 @@ def _collect_fractions(path: Path, values: pa.ChunkedArray, collected: dict[Path
     elif types.is_floating(values.type):
         nans = pc.sum(pc.is_nan(values)).as_py() or 0
         least, largest = (pc.min_max(values)[side].as_py() for side in ("min", "max"))
-        # Some engines treat -0.0 and 0.0 as equal, and some do not.
+        # Some engines sort -0.0 before 0.0, and other engines treat both as equal. So each bound includes both.
         bounds = None if least is None else (least or -0.0, largest or 0.0)
         collected[path] = Fractions(values.null_count, nans, bounds)
 
 
 def _leaves(path: Path, fields: Sequence[pa.Field]) -> Iterator[tuple[Path, pa.Field, bool]]:
-    """Yield the path and field of each leaf in the file's order, and whether the leaf is inside a list or map."""
+    """Yield the path and field of each leaf, and whether the leaf is inside a list or map. The file's order is kept."""
     for field in fields:
         kind, own = field.type, (*path, field.name)
         if types.is_struct(kind):
@@ -147,14 +152,14 @@ def _bounds(kind: pa.DataType, statistics: Sequence[Any]) -> tuple[Any, Any] | N
 
 
 def largest_text(value: str, length: int | None) -> str | None:
-    """Return a text that no text with the first characters of `value` exceeds, in the order of UTF-8.
+    """Return an upper bound of a text in the order of UTF-8, for statistics that limit the length of bounds.
 
     Args:
-        value: A text.
-        length: The largest length of the result, in characters, or None if the length is unlimited.
+        value: The text.
+        length: The maximum length of the bound, in characters, or None if the length is unlimited.
 
     Returns:
-        The text, or None if all characters are the last one of Unicode.
+        The bound. The result is None if the first `length` characters are all the last character of Unicode.
 
     """
     if length is None or len(value) <= length:
@@ -167,7 +172,7 @@ def largest_text(value: str, length: int | None) -> str | None:
 
 
 def largest_bytes(value: bytes, count: int | None) -> bytes | None:
-    """Return bytes that no bytes with the first `count` bytes of `value` exceed, or None if these are all 255."""
+    """Return an upper bound of `value` with at most `count` bytes, or None if the first `count` bytes are all 255."""
     if count is None or len(value) <= count:
         return value
     head = value[:count].rstrip(bytes([_LARGEST_BYTE]))

@@ -1,15 +1,16 @@
-"""A writer for the rows of a split to data files, in the process that reads the split. Executor only.
+"""A writer that writes the rows of a split to data files, in the process that reads the split. Executor only.
 
-A file contains rows of one topic partition and of one value of the table's partition, such as one day. Rows are in the
-order of positions. If the table has sort columns, the rows of each row group are sorted by these instead.
+All rows of a file have the same topic partition and the same partition key of the table, such as one day. Rows are in
+the order of positions. If the table has sort columns, the rows of each row group are sorted by the sort columns
+instead.
 
-A file contains either whole ledgers of its split, or a part of one ledger. The table's statistics record only the
-smallest and the largest ledger and entry of a file. Because of this rule, they show exactly where one file ends and the
-next begins.
+A file contains either complete ledgers of its split, or a part of one ledger. The table's statistics record only the
+smallest and the largest ledger and entry of a file. Because a file never contains several incomplete ledgers, these
+statistics show exactly where one file ends and the next file begins.
 
-The name of a file identifies its rows: `{partition}-{ledger}-{entry}-{uuid}.parquet`, with the position of the first
-row. A failed task leaves files that no commit names. A task that runs again, or at the same time as another attempt,
-writes other files. No file is ever overwritten.
+The name of a file is `{partition}-{ledger}-{entry}-{uuid}.parquet`, with the position of the first row. A failed task
+leaves files that no commit names. If a task runs again, or at the same time as another attempt, each attempt writes
+files with other names. No file is ever overwritten.
 """
 
 from __future__ import annotations
@@ -43,7 +44,10 @@ from pyspark_pulsar.model.position import Position
 from pyspark_pulsar.model.topic import TopicPartition
 
 _MOST_OPEN_FILES: Final = 8
-"""The most partition keys that are written at the same time. Publish times rarely decrease, so one day is usual."""
+"""The maximum number of open files, with one file for each partition key.
+
+Usually only one file is open, because publish times rarely decrease.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,12 +57,12 @@ class WrittenFile:
     url: str
     partition: TopicPartition
     key: PartitionKey
-    """The table's partition of all rows of the file."""
+    """The partition key of all rows of the file."""
     size: int
-    """In bytes."""
+    """The size of the file in bytes."""
     footer: pq.FileMetaData
     fractions: Mapping[Path, Fractions] = field(default_factory=dict)
-    """The statistics of each floating-point leaf outside lists and maps, because the footer has none."""
+    """The statistics of floating-point leaves outside lists and maps. The footer does not contain these statistics."""
 
     @property
     def rows(self) -> int:
@@ -71,10 +75,10 @@ class _OpenFile:
     sink: Any
     writer: pq.ParquetWriter
     footers: list[pq.FileMetaData]
-    """Empty until the writer is closed."""
+    """The footer of the file. The list is empty until the writer is closed."""
     ledgers: set[int]
     is_part: bool
-    """True if other files contain the rest of the file's ledger."""
+    """True if the file contains a part of one ledger, and other files contain the rest of the ledger."""
     pending: list[pa.RecordBatch] = field(default_factory=list)
     rows: int = 0
     fractions: dict[Path, Fractions] = field(default_factory=dict)
@@ -93,7 +97,7 @@ class DataFileWriter:
         self._created_urls: list[str] = []
         self._ledger = -1
         self._split_keys: set[PartitionKey] = set()
-        """The keys for which a file with rows of the present ledger has been closed."""
+        """The partition keys for which a file with rows of the current ledger has already been closed."""
 
     def write(self, batches: Iterable[pa.RecordBatch]) -> Iterator[WrittenFile]:
         """Write batches, and yield each file when it is complete. All files are complete when the batches end.
@@ -114,7 +118,7 @@ class DataFileWriter:
             cleanup.pop_all()
 
     def _with_schema_id(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """Return the batch with the column that names the schema of its rows."""
+        """Append the column with the id of the schema with which the rows are written."""
         number = self._layout.tiered_by
         if number is None:
             return batch
@@ -134,7 +138,7 @@ class DataFileWriter:
             if key not in self._open and len(self._open) == _MOST_OPEN_FILES:
                 yield self._close(next(iter(self._open)))
             file = self._open.pop(key, None) or self._create_file(key, rows)
-            self._open[key] = file  # Move the file to the end, so the first one is the least recently used.
+            self._open[key] = file  # Move the file to the end, so the first file is the least recently used.
             file.ledgers.add(ledger)
             file.pending.append(rows)
             file.rows += rows.num_rows
@@ -220,11 +224,11 @@ class DataFileWriter:
             ) from None
 
     def _abandon(self) -> None:
-        """Delete all files of a failed write, because no commit names them and each failed round would leave more."""
+        """Delete all files of a failed write. No commit names these files, and they would accumulate."""
         for file in self._open.values():
             with suppress(OSError, pa.ArrowException, RuntimeError):
                 file.writer.close()
-            # Otherwise the garbage collector closes the writer again, which fails.
+            # Without this line, the garbage collector would close the writer again, and the second close would fail.
             file.writer.is_open = False
             with suppress(OSError):
                 file.sink.close()
@@ -235,7 +239,7 @@ class DataFileWriter:
 
 
 def by_ledger(batch: pa.RecordBatch) -> Iterator[tuple[int, pa.RecordBatch]]:
-    """Yield the rows of each ledger, in the order of positions. The rows must be in that order."""
+    """Yield each ledger id with the rows of the ledger. The rows of the batch must be in the order of positions."""
     if batch.num_rows == 0:
         return
     ledgers = batch.column(IDENTITY).field("ledger")

@@ -3,12 +3,13 @@
 A ledger is complete when no message can be added to it, and when the visibility of all its messages is decided:
 
   * The ledger is closed.
-  * The end of visible messages is after the ledger. An open transaction holds this end back to its first message. So no
-    ledger with messages of an open transaction is complete, and neither are later ledgers, because a table has no gaps.
+  * The end of the visible messages is after the ledger. If a transaction is open, this end is not after the first
+    message of the transaction. So a ledger with messages of an open transaction is not complete. Later ledgers are not
+    complete either, because a table has no gaps.
 
-A topic partition is tiered in order, from its first ledger. If retention has removed ledgers before they were tiered,
-this is an error. On request, the range is recorded as lost instead. `columnar.positions` describes the end in the
-table.
+A topic partition is tiered in order, from its first ledger. If ledgers were removed before they were tiered, this is an
+error. If the user has allowed data loss, the range is recorded as lost instead. Module `columnar.positions` describes
+the end of the tiered range.
 """
 
 from __future__ import annotations
@@ -31,9 +32,9 @@ class CompletePart:
     start: Position
     """The position of the first row to write."""
     tiered: TieredPartition
-    """The table's entry after the commit. Its `end` is `start` if there are no rows."""
+    """The tiered range of the topic partition after the commit. If the part has no rows, its `end` equals `start`."""
     is_cut: bool = False
-    """True if more ledgers were complete than one round tiers."""
+    """True if some complete ledgers are left for the next round, because a round has a size limit."""
 
     @property
     def is_empty(self) -> bool:
@@ -56,18 +57,18 @@ def complete_part(
 
     Args:
         partition: The topic partition.
-        present: Its present ledgers.
-        previous: The table's entry for the partition; None if no message is tiered.
-        readable_end: The position after the last entry that no open transaction holds back.
+        present: The present ledgers of the topic partition.
+        previous: The range of the partition that is already tiered; None if no message is tiered.
+        readable_end: The end of the visible messages: open transactions have no entries before this position.
         now_ms: The present time, in Unix milliseconds.
         max_bytes: The approximate size of a part, in bytes. A part has at least one ledger.
-        before: The first ledger that may not be tiered yet, if there is one.
-        kept_ms: Returns how long retention keeps acknowledged messages, in milliseconds; None means forever. Called
-            only if the answer matters.
-        fail: Whether lost ledgers are an error; otherwise they are logged.
+        before: The id of the first ledger that may not be tiered yet; None if all ledgers may be tiered.
+        kept_ms: A function that returns how long retention keeps acknowledged messages, in milliseconds. None means
+            forever. The function is called only if the result depends on retention.
+        fail: Whether lost ledgers are an error. If false, lost ledgers are only logged.
 
     Raises:
-        DataLossError: Ledgers that were not tiered are gone.
+        DataLossError: Ledgers were removed before they were tiered.
 
     """
     ledgers = present.ledgers
@@ -97,7 +98,7 @@ def complete_part(
 def _tiered_up_to(
     tiered: TieredPartition, start: Position, last: Ledger | None, ledgers: Sequence[Ledger], now_ms: int
 ) -> TieredPartition | None:
-    """Return the table's entry for a partition that is tiered up to `last`, or None if no ledger is or was tiered."""
+    """Return the tiered range of a topic partition after `last` is tiered, or None if no ledger is or was tiered."""
     if last is None and tiered.end.is_earliest:
         return None
     end = start if last is None else Position(last.id, last.entries)
@@ -121,7 +122,7 @@ def _find_start(
     *,
     fail: bool,
 ) -> tuple[Position, bool]:
-    """Return the position at which the next part begins, and whether ledgers before it are lost."""
+    """Return the position at which the next part begins, and whether ledgers before this position are lost."""
     first = ledgers[0].id
     if tiered.end.is_earliest or tiered.end.ledger >= first or tiered.is_outlived(first, now_ms, kept_ms):
         return tiered.end, False
@@ -137,9 +138,10 @@ def _find_start(
 def _needs_commit(
     previous: TieredPartition | None, reached: TieredPartition, kept_ms: Callable[[], int | None]
 ) -> bool:
-    """Return whether a commit is due.
+    """Return whether the new tiered range must be committed.
 
-    The commit also refreshes `seen_at`, so that it is recent enough when retention removes the ledger.
+    If only `seen_at` has changed, a commit is necessary from time to time. Otherwise `seen_at` would be too old when
+    retention removes the ledger.
     """
     if previous is None or (previous.end, previous.next, previous.lost) != (
         reached.end,

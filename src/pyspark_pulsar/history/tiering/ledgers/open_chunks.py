@@ -1,10 +1,10 @@
 """Chunked messages that continue after the end of the tiered range. Pure.
 
-The position of a chunked message is the position of its last chunk. If only its first chunks were tiered, retention
-could remove them with their ledger. Then the message could never be assembled when its last chunk is tiered. So a table
-ends before the ledger in which such a message begins, until the message has ended. If its producer has died, the
-message never ends. An hour after its ledger was closed, tiering stops waiting for the message. Consumers do the same
-(`expireTimeOfIncompleteChunkedMessage`, a minute by default).
+The position of a chunked message is the position of its last chunk. If tiering did not wait for the last chunk,
+retention could remove the ledger with the first chunks. Then the message could not be assembled when its last chunk is
+tiered. So the tiered range ends before the ledger in which the message begins, until the last chunk arrives. If the
+producer has died, the last chunk never arrives. An hour after the ledger was closed, tiering stops waiting for the
+message. Consumers have a similar limit (`expireTimeOfIncompleteChunkedMessage`, one minute by default).
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ def ledgers_with_open_chunks(
     """Return the first ledger of each topic partition that may not be tiered yet.
 
     Args:
-        splits: The splits of a round, in order.
-        written: The result of each split.
+        splits: The splits of a round, in the order of positions.
+        written: The results of the splits, in the same order.
         ledgers: The ledgers of each topic partition.
         now_ms: The present time, in Unix milliseconds.
 
     Returns:
-        The ledger's id by topic partition. A topic partition that may be tiered completely has no entry.
+        The id of the ledger, by topic partition. A topic partition that may be tiered completely is not in the result.
 
     """
     open_since: dict[TopicPartition, dict[bytes, int]] = {}

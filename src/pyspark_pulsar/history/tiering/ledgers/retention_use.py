@@ -1,4 +1,4 @@
-"""The share of retention that has passed for ledgers that are not tiered yet."""
+"""The share of retention that ledgers have used before they are tiered."""
 
 from __future__ import annotations
 
@@ -10,12 +10,15 @@ from pyspark_pulsar.errors import PermissionDenied
 from pyspark_pulsar.model.topic import TopicName
 
 WARNING_SHARE: Final = 0.5
-"""The passed share of retention at which tiering warns: the remaining time equals the passed time."""
+"""The used share of retention at which tiering logs a warning. At this share, half of the retention is left."""
 _MEGABYTE: Final = 1 << 20
 
 
 def retention_policy(admin: AdminClient, topic: TopicName) -> Mapping[str, int]:
-    """Return the topic's retention policy in Pulsar's form; empty if the topic has none, or the role may not see it."""
+    """Return the topic's retention policy in Pulsar's form.
+
+    The result is empty if the topic has no policy, or if the role may not see the policy.
+    """
     try:
         policy = admin.policies.applied(topic, "retention")
     except PermissionDenied:
@@ -24,19 +27,19 @@ def retention_policy(admin: AdminClient, topic: TopicName) -> Mapping[str, int]:
 
 
 def used_share(policy: Mapping[str, int], seconds: float, size: int) -> float | None:
-    """Return the share of retention that has passed for the first ledger that is not tiered.
+    """Return the share of retention that the first ledger that is not tiered has used.
 
-    Retention removes ledgers by age and by the bytes that follow them, whichever limit is reached first, after all
-    subscriptions have acknowledged them.
+    Retention removes a ledger after all subscriptions have acknowledged its messages, and after the time limit or the
+    size limit is reached. The size is counted from the ledger to the end of the topic.
 
     Args:
         policy: The topic's retention policy.
-        seconds: The time since that ledger was closed; 0 if there is none.
-        size: The bytes of that ledger and of all later ledgers.
+        seconds: The time since the ledger was closed; 0 if no such ledger exists.
+        size: The size of the ledger and of all later ledgers, in bytes.
 
     Returns:
-        1.0 or more if retention may have removed the ledger. None if the policy is unknown, or does not keep
-        acknowledged messages.
+        The share. 1.0 or more means that retention may have removed the ledger. None means that the policy is unknown,
+        or does not keep acknowledged messages.
 
     """
     minutes, megabytes = int(policy.get("retentionTimeInMinutes", 0)), int(policy.get("retentionSizeInMB", 0))

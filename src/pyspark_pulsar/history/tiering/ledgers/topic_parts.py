@@ -1,4 +1,4 @@
-"""The step `look` of a round: finds the complete ledgers of a topic that are not tiered yet."""
+"""The step `look` of a round, which finds the complete ledgers of a topic that are not tiered yet."""
 
 from __future__ import annotations
 
@@ -38,24 +38,24 @@ def complete_parts(
     """Return the part of each topic partition that the next round tiers, and the ledgers of all partitions.
 
     Args:
-        client: Finds the ends of the topic partitions. The caller closes it.
-        admin: Lists their ledgers. The caller closes it.
+        client: Finds the ends of the topic partitions. The caller closes the client.
+        admin: Lists the ledgers of the topic partitions. The caller closes the client.
         options: The options of the round.
         topic: The topic that is tiered.
         table: The table in its present state.
-        note: The topic's note, or None if the topic names no table.
-        held: The first ledger with an open chunked message, for each partition that has one.
-        round_bytes: Limit on the stored bytes of each topic partition.
+        note: The topic's note, or None if the topic has no note.
+        held: The first ledger with an incomplete chunked message, by topic partition.
+        round_bytes: The limit on the stored bytes that are tiered of each topic partition.
 
     Raises:
-        DataLossError: Ledgers that were not tiered are gone.
+        DataLossError: Ledgers were removed before they were tiered.
         TierMismatch: The table belongs to another topic, or has lost rows.
         PulsarError: The errors of `LogEnds.ends` and `fetch_ledgers`.
 
     """
     partitions = discover_partitions(client, [topic])
     with closing(LogEnds(client)) as log_ends:
-        # Messages that are hidden now are a part of a later round.
+        # A later round tiers the messages that are hidden now.
         ends = log_ends.ends(partitions, is_repeated=True)
     ledgers = fetch_ledgers(admin, partitions)
     positions, parts = table.positions, {}
@@ -87,7 +87,7 @@ def has_left_over(
     parts: Mapping[TopicPartition, CompletePart],
     ledgers: Mapping[TopicPartition, TopicLedgers],
 ) -> bool:
-    """Return whether a closed ledger with entries follows the tiered ranges and the parts of this round."""
+    """Return whether, after this round, some closed ledger with entries is not tiered."""
     for partition, present in ledgers.items():
         tiered = parts[partition].tiered if partition in parts else table.positions.get(partition)
         end = EARLIEST if tiered is None else tiered.end
@@ -98,7 +98,7 @@ def has_left_over(
 
 
 def requests_of(parts: Mapping[TopicPartition, CompletePart]) -> list[RangeRequest]:
-    """Return the ranges of the parts that are not empty, for a planner."""
+    """Return the ranges of the nonempty parts, for a planner."""
     return [
         RangeRequest(partition, part.start, part.tiered.end, is_whole=True)
         for partition, part in sorted(parts.items())
@@ -113,7 +113,7 @@ def _check_end(
     present: TopicLedgers,
     note: TierNote,
 ) -> None:
-    """Raise `TierMismatch` if a table that was restored to an earlier state ends before the remaining ledgers."""
+    """Raise `TierMismatch` if the table was restored to an earlier state, and removed ledgers are now missing in it."""
     kept_ms = partial(retention_ms, admin, partition)
     if not tiered.is_outlived(present.ledgers[0].id, time.time_ns() // 1_000_000, kept_ms):
         note.check_end(partition, tiered)
@@ -122,7 +122,7 @@ def _check_end(
 def _readable_end(
     admin: AdminClient, partition: TopicPartition, present: TopicLedgers, end: Position
 ) -> Position:
-    """Return the position after the last visible message, or after later hidden entries.
+    """Return the position after the last visible message, and after the hidden entries that follow this message.
 
     Hidden entries are markers and aborted messages in closed ledgers.
     """

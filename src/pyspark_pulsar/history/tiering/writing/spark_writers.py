@@ -1,11 +1,11 @@
-"""Writers of splits in a Spark job: one task for each split, which Spark repeats if the executor is lost.
+"""Writers that write splits in a Spark job. Each split is one task, and Spark repeats a task if the executor is lost.
 
-An error of this package is a task's result and fails no task: the error belongs to the topic, and the next run tries
-again.
+If a task fails with an error of this package, the task returns the error as its result. So Spark does not repeat the
+task, and the error is reported for the topic. The next run tries again.
 
-The job reads from its own data source, whose rows contain the results of the tasks. This needs neither pandas nor RDDs,
-so it works in classic sessions and in Spark Connect. The tasks are in the pickled class of the data source, so they
-appear in no plan or log.
+The job reads a data source of this module, whose rows contain the results of the tasks. A data source needs neither
+pandas nor RDDs, so the job works in classic sessions and in Spark Connect. The pickled class of the data source
+contains the tasks, so no plan or log shows them.
 """
 
 from __future__ import annotations
@@ -25,22 +25,23 @@ from pyspark_pulsar.history.tiering.writing.split_writers import WriteTask, Writ
 _NAME: Final = "pyspark_pulsar_tiering"
 _SCHEMA: Final = "number bigint, split binary"
 _ONE_JOB: Final = Lock()
-"""The session or the server stores the data source by name, so only one job may register it and run at a time."""
+"""A lock for jobs. A data source is registered by name, so only one job at a time may register its data source and run.
+"""
 
 
 class SparkWriters:
     """A set of writers in a Spark session.
 
-    Used by several threads. A process runs one job at a time, on all free executors.
+    Several threads may use an object. A process runs only one job at a time, on all free executors.
     """
 
     def __init__(self, spark: SparkSession) -> None:
         self._spark = spark
 
     def write(self, tasks: Sequence[WriteTask]) -> list[WrittenSplit]:
-        """Write the splits, and return a result for each task, in order.
+        """Write the splits, and return the results in the order of the tasks.
 
-        Also raises Spark's error for a task that failed repeatedly.
+        If a task fails repeatedly, also raises Spark's error.
 
         Raises:
             PulsarError: The error of the first split that could not be written.
@@ -77,7 +78,7 @@ class _Reader(DataSourceReader):
 
 def _source(tasks: tuple[WriteTask, ...]) -> type[DataSource]:
     class TieringSource(DataSource):
-        """A data source that is pickled by value, with its tasks."""
+        """A data source whose class is pickled by value, including its tasks."""
 
         @classmethod
         def name(cls) -> str:

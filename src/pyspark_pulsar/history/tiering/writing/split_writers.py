@@ -1,7 +1,7 @@
-"""Writers of splits in processes of this machine, and the protocol of all writers (see also `spark_writers`).
+"""Writers that write splits in processes of this machine, and the protocol of all writers (see also `spark_writers`).
 
-One call of `write_split` writes a split, in any process. The product's own reader reads the split, and a
-`DataFileWriter` in the same process writes its rows. The result contains names and footers.
+One call of `write_split` writes a split, in any process. The reader of this package reads the split, and a
+`DataFileWriter` in the same process writes the rows. The result contains the names and footers of the files.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def write_split(task: WriteTask) -> WrittenSplit:
     """Write the rows of a split to data files.
 
     Raises:
-        TieringFailed: Another library's error, in a form that can be pickled.
+        TieringFailed: Another library raised an error. This error is converted, because it may not be picklable.
         PulsarError: The errors of `read_split` and `DataFileWriter.write`.
 
     """
@@ -65,10 +65,10 @@ def write_split(task: WriteTask) -> WrittenSplit:
 
 
 class Writers(Protocol):
-    """A writer of splits. Used by several threads, each with tasks of its own topic."""
+    """A writer of splits. Several threads may use an object, and each call has the tasks of one topic."""
 
     def write(self, tasks: Sequence[WriteTask]) -> list[WrittenSplit]:
-        """Write the splits, and return a result for each task, in order.
+        """Write the splits, and return the results in the order of the tasks.
 
         Raises:
             PulsarError: The error of the first task that failed.
@@ -77,9 +77,9 @@ class Writers(Protocol):
 
 
 class ProcessWriters:
-    """A set of writers in a number of processes of this machine; if the number is 1, in the caller's process.
+    """A set of writers in `processes` processes of this machine. If the number is 1, the caller's process writes.
 
-    Each process has its own pool, because a pool fails as a whole when one of its processes is killed.
+    Each process has a separate pool, because all processes of a pool fail when one of them is killed.
     """
 
     def __init__(self, processes: int) -> None:
@@ -92,7 +92,7 @@ class ProcessWriters:
         self._threads = ThreadPoolExecutor(count, thread_name_prefix="writers") if count else None
 
     def write(self, tasks: Sequence[WriteTask]) -> list[WrittenSplit]:
-        """Write each task; see `Writers`. Raises `WriterKilled` if the process of a task was killed."""
+        """Write the splits, as in `Writers.write`. Raises `WriterKilled` if the process of a task was killed."""
         return list(
             map(write_split, tasks) if self._threads is None else self._threads.map(self._write, tasks)
         )
@@ -113,7 +113,7 @@ class ProcessWriters:
             self._free.put(process)
 
     def close(self) -> None:
-        """End the processes. Tasks that have not started are not written."""
+        """End the processes. The splits of tasks that have not started are not written."""
         if self._threads is None:
             return
         self._threads.shutdown(cancel_futures=True)
@@ -122,6 +122,6 @@ class ProcessWriters:
 
 
 def _start_process() -> ProcessPoolExecutor:
-    """Return a process, which starts with its first task."""
-    # In a forked copy of a process with threads, the locks of these threads may never be released.
+    """Return a pool of one process. The process starts when the pool gets its first task."""
+    # The process is not forked, because in a forked copy, locks of the parent's threads may never be released.
     return ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn"))

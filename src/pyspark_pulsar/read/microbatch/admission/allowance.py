@@ -2,31 +2,34 @@
 
 A micro-batch has an allowance: a number of messages (`maxRecordsPerTrigger`) and of stored bytes
 (`maxBytesPerTrigger`). Each topic partition has a demand: the messages from its start to its end. `admit` finds an end
-for each demand, such that the allowance holds exactly. Positions do not determine the number of messages between them.
-So `admit` works in rounds with a counter (`Measure`, in practice `BacklogCounter`):
+for each demand, so that the admitted messages never exceed the allowance. Positions do not determine the number of
+messages between them. So `admit` works in rounds, and a function of type `Measure` counts the messages (in practice,
+the method of `BacklogCounter`):
 
-    round    unmet demands      they receive                        when
-    first    the one in turn    one message of any size             only with a limit of bytes
-    others   all                shares of the rest, by weight       until nothing waits, nothing is left or none moves
+    round    unmet demands        share of each demand                rounds stop when
+    first    the one whose turn   one message of any size             (only with a limit of bytes)
+    later    all                  a part of the remaining allowance,  no demand is unmet, no allowance
+                                  by weight                           remains, or no demand has moved
 
-In each round, every unmet demand gets a share of the remaining allowance. The counter returns how far that share
+In each later round, every unmet demand gets a share of the remaining allowance. The counter returns how far that share
 reaches from the demand's position: to the share's limit, or to the end of the demand. The unused part of a share
 remains for the next round. This is correct:
 
-- *Within the limits.* The shares of a round add up to the remaining allowance, and no part exceeds its share. So after
-  each round, the admitted messages are at most the allowance. The first round is the only exception: a message larger
-  than the limit of bytes is admitted alone, because no micro-batch could read it otherwise. Nothing remains then, and
-  no round follows.
-- *Each message once.* A part begins where the previous part of its partition ended, and a micro-batch begins where the
-  last one ended.
-- *All that is allowed.* A share of one message or more moves its demand, unless the next entry has more bytes than the
-  share. So without a limit of bytes, the rounds end only when the allowance is used up or nothing waits. With such a
-  limit, the rest is less than whole entries need.
-- *Termination.* A round in which no demand moves is the last, and the number of entries is finite.
-- *No starvation.* The demands are rotated by `turn`, which grows by one with each micro-batch. Shares of less than one
-  message go to the first demands, and the first round serves the first one. So each partition is first in its turn.
+- *The limits are kept.* The shares of a round add up to the remaining allowance, and no part exceeds its share. So
+  after each round, the admitted messages are at most the allowance. The first round is the only exception: a message
+  larger than the limit of bytes is admitted alone, because no micro-batch could read it otherwise. Then no allowance
+  remains, and no further round follows.
+- *Each message is read once.* A part begins where the previous part of its partition ended, and a micro-batch begins
+  where the previous micro-batch ended.
+- *The allowance is used.* A share of one message or more moves its demand, unless the next entry has more bytes than
+  the share. So without a limit of bytes, the rounds end only when the allowance is used up or no demand is unmet. With
+  a limit of bytes, a rest may remain that is smaller than the next entry.
+- *The rounds end.* A round in which no demand moves is the last, and the number of entries is finite.
+- *No partition starves.* `turn` grows by one with each micro-batch, and rotates the demands. The first demands get the
+  shares of less than one message, and the first demand gets the first round. So each partition is the first one in its
+  turn.
 
-Weights determine only the shares, never the limits. So they may be estimates (`limits`).
+Weights determine only the shares, never the limits. So weights may be estimates (`limits`).
 """
 
 from __future__ import annotations
@@ -46,14 +49,14 @@ class Allowance:
 
     records: int = UNLIMITED
     size: int = UNLIMITED
-    """Stored bytes."""
+    """The number of stored bytes."""
 
     @property
     def is_used_up(self) -> bool:
         return self.records <= 0 or self.size <= 0
 
     def without(self, taken: CountedRange) -> Allowance:
-        """Return the rest after `taken`."""
+        """Return the allowance that remains after `taken`."""
         return Allowance(_less(self.records, taken.records), _less(self.size, taken.size))
 
 
@@ -65,7 +68,7 @@ class Demand:
     start: Position
     end: Position
     weight: float = 1.0
-    """Estimated number of messages, comparable with the other demands' weights."""
+    """Estimated number of messages, in the same unit as the weights of the other demands."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,40 +80,41 @@ class MeasureRequest:
     end: Position
     share: Allowance
     at_least_one: bool = False
-    """True if one message is admitted in any case, whatever its size."""
+    """True if one message is admitted even if it is larger than the share."""
 
 
 Measure = Callable[[Sequence[MeasureRequest]], Sequence[CountedRange]]
-"""A function that returns the longest part that each share allows, in the order of the requests.
+"""A function that returns, for each request in order, the longest part that its share allows.
 
-Each request is for another topic partition. A part ends at `MeasureRequest.end` if no message remains before that
+No two requests are for the same topic partition. A part ends at `MeasureRequest.end` if no message remains before that
 end."""
 
 
 @dataclass(frozen=True, slots=True)
 class Admitted:
-    """The content of a micro-batch: the end (exclusive) in each topic partition with a demand."""
+    """The content of a micro-batch: the end (exclusive) of each topic partition that has a demand."""
 
     ends: Mapping[TopicPartition, Position]
     records: int
     size: int
-    """Stored bytes."""
+    """The number of stored bytes."""
 
     def unmet(self, demands: Sequence[Demand]) -> list[Demand]:
-        """Return the demands that are only partly admitted."""
+        """Return the demands that are not completely admitted."""
         return [demand for demand in demands if self.ends[demand.partition] < demand.end]
 
 
 def admit(demands: Sequence[Demand], allowance: Allowance, measure: Measure, turn: int = 0) -> Admitted:
-    """Admit at most `allowance`, and all of it if more than that waits; for bytes, as whole entries allow.
+    """Return the end of each demand in the micro-batch; the messages before the ends are at most `allowance`.
 
-    If anything waits, something is admitted, even if its first message is larger than the limit of bytes.
+    The allowance is used up if enough messages are available. Bytes may remain if the next entry does not fit. At least
+    one message is admitted if any is available, even if it is larger than the limit of bytes.
 
     Args:
         demands: The unread parts of the topic partitions.
         allowance: The limits of the micro-batch.
-        measure: The counter.
-        turn: A number that differs from micro-batch to micro-batch.
+        measure: The function that counts messages.
+        turn: A number that grows by one with each micro-batch.
 
     """
     ends = {demand.partition: demand.start for demand in demands}
@@ -135,7 +139,10 @@ def admit(demands: Sequence[Demand], allowance: Allowance, measure: Measure, tur
 def share_out(
     unmet: Sequence[Demand], ends: Mapping[TopicPartition, Position], left: Allowance
 ) -> list[MeasureRequest]:
-    """Return the share of `left` for each demand, from `ends` on. A demand with an empty share gets no request."""
+    """Return one request for each unmet demand, from its position in `ends`, with its share of `left`.
+
+    A demand with an empty share gets no request.
+    """
     weights = [demand.weight for demand in unmet]
     records = _shares_of(left.records, weights)
     sizes = _shares_of(left.size, weights)
@@ -153,7 +160,10 @@ def _shares_of(total: int, weights: Sequence[float]) -> list[int]:
 
 
 def _first_message(unmet: Sequence[Demand], allowance: Allowance) -> list[MeasureRequest]:
-    """Return a request for one message of the first partition, because that message may exceed every share."""
+    """Return a request for one message of the first demand.
+
+    With a limit of bytes, the message may exceed every share.
+    """
     if allowance.size >= UNLIMITED:
         return []
     return [

@@ -1,10 +1,10 @@
-"""A counter of a stream's unread messages, so that limits hold exactly. Driver only.
+"""A counter of a stream's unread messages, so that the limits of a micro-batch are exact. Driver only.
 
-Only the entries themselves contain the number of their messages. So the driver reads the entries of the next
-micro-batch first. The kernel reads their metadata and keeps a few numbers of each (`codec.backlog`): messages and
-stored bytes. Payloads are neither kept nor decoded.
+Only an entry itself contains the number of its messages. So the driver reads the entries of the next micro-batch before
+the tasks do. The kernel reads their metadata, and stores the number of messages and of stored bytes of each entry
+(`codec.backlog`). It neither stores nor decodes payloads.
 
-The counted part of a topic partition is one unbroken part of its log:
+The counted part of a topic partition is one part of its log without a gap:
 
     begin ................ until ................................ end of the request
     | counted: no I/O      | read from the broker when needed     |
@@ -13,15 +13,16 @@ The counted part of a topic partition is one unbroken part of its log:
     first request, or one outside the part       its start        its start
     request that reaches past `until`            unchanged        grows to the share's limit, or to the request's end
     the stream has read up to a position         moves there      unchanged
-    the partition is no longer read              forgotten
+    the partition is no longer read              removed          removed
 
-The counted part answers a request if it is sufficient: the limit is reached before `until`, or `until` is not before
-the request's end. So in a running stream each entry is fetched once for counting, for any number of micro-batches and
-rounds. The counter holds at most the part of one micro-batch and of the next one.
+The counted part is sufficient for a request if the limit is reached before `until`, or if `until` is not before the
+request's end. So the counter of a running stream fetches each entry once, for any number of micro-batches and rounds.
+The counter stores at most the entries of one micro-batch and of the next one.
 
 While Spark works on a micro-batch, the counter counts the next one in advance (`count_ahead`), on background threads.
-Every other call first waits for them. So one thread at a time uses a `Backlog`: all requests of one call are for
-different topic partitions. Failures of counting in advance are not raised; the next request meets them again.
+Every other call first waits for these threads. All requests of one call are for different topic partitions. So only one
+thread at a time uses a `Backlog`. Failures of counting in advance are not raised; the next request for the same entries
+meets the failure again.
 """
 
 from __future__ import annotations
@@ -44,20 +45,21 @@ from pyspark_pulsar.read.planning.tables.known_tables import KnownTables
 from pyspark_pulsar.read.sources.broker import BrokerEntries
 
 _USUAL_BYTES: Final = 1_000
-# The broker's permits cover only a part of the need, because messages beyond the need are discarded.
+# A broker sends as many messages as the permits allow, and messages past the limit are discarded. So the permits cover
+# only a fraction of the needed messages.
 _PARTS: Final = 4
 
 PublishedFrom = Callable[[TopicPartition], int | None]
-"""A function that returns the publish time (Unix milliseconds) from which messages of a topic partition count."""
+"""A function that returns the earliest publish time (Unix milliseconds) of a partition's counted messages, or None."""
 
 
 class BacklogCounter:
-    """A counter for one query, used by one thread. Its helper threads open their own connections at first use."""
+    """A counter for one query, used by one thread. Its background threads open their own connections at first use."""
 
     def __init__(
         self, options: ReadOptions, published_from: PublishedFrom, tables: KnownTables | None = None
     ) -> None:
-        """Store the arguments. Messages in the topics' `tables` are counted there."""
+        """Store the arguments. Messages that are in a topic's table (`tables`) are counted in the table."""
         self._tables = tables
         self._options = options
         self._published_from = published_from
@@ -66,12 +68,12 @@ class BacklogCounter:
         self._ahead: list[Future[CountedRange]] = []
 
     def measure(self, requests: Sequence[MeasureRequest]) -> list[CountedRange]:
-        """Return how far each share reaches, counted exactly (`allowance.Measure`).
+        """Return how far each share reaches, counted exactly. The method is an `allowance.Measure`.
 
-        With `failOnDataLoss=false`, removed messages do not count.
+        With `failOnDataLoss=false`, removed messages are not counted.
 
         Raises:
-            PulsarError: As `BrokerEntries` raises it.
+            PulsarError: For the same reasons as `BrokerEntries`.
 
         """
         self._settle()
@@ -80,7 +82,7 @@ class BacklogCounter:
         return self._threads.map(self._measured, requests)
 
     def forget_before(self, positions: Mapping[TopicPartition, Position]) -> None:
-        """Forget what the stream has read: all before `positions`, and all other topic partitions."""
+        """Forget the counted messages before `positions`, and all topic partitions that are not in `positions`."""
         self._settle()
         self._backlogs = {
             partition: backlog for partition, backlog in self._backlogs.items() if partition in positions
@@ -89,7 +91,7 @@ class BacklogCounter:
             backlog.drop_before(positions[partition])
 
     def count_ahead(self, requests: Sequence[MeasureRequest]) -> None:
-        """Count the next micro-batch's messages in advance, in the background. It does not wait."""
+        """Start counting the next micro-batch's messages on background threads, and return immediately."""
         self._settle()
         self._ahead = [self._threads.submit(self._measured, request) for request in requests]
 
@@ -99,7 +101,7 @@ class BacklogCounter:
         self._ahead = []
 
     def entry_records(self, partition: TopicPartition) -> float:
-        """Return the messages per counted entry; 1 if no entry was counted."""
+        """Return the mean number of messages per counted entry; 1 if no entry was counted."""
         backlog = self._backlogs.get(partition)
         return max(1.0, backlog.records / backlog.entries) if backlog is not None and backlog.entries else 1.0
 
@@ -144,7 +146,7 @@ class BacklogCounter:
         return backlog
 
     def _count(self, request: MeasureRequest, backlog: Backlog, records: int, size: int) -> None:
-        """Count until this number of further messages or bytes, or until the end of the request."""
+        """Count more entries, up to a number of `records` or bytes (`size`), or to the end of the request."""
         options = self._options
         source = BrokerEntries(
             self._threads.client(),
@@ -161,12 +163,12 @@ class BacklogCounter:
                 records, size = _less(records, counted), _less(size, counted_size)
                 if records <= 0 or size <= 0 or self._threads.is_closed:
                     return
-        # The last messages of a compacted view may be removed.
+        # Compaction may have removed the last messages of the range, so no entry has moved `until` to the end.
         backlog.until = max(backlog.until, request.end)
 
     def _permits(self, records: int, size: int) -> int:
         messages = min(records, size // _USUAL_BYTES if size < UNLIMITED else UNLIMITED)
-        # An entry that begins at the limit is needed whole, although it has more messages than the share.
+        # An entry at the limit is always fetched completely, although it may contain more messages than the share.
         return max(1, min(self._options.receiver_queue_size, -(-messages // _PARTS)))
 
 

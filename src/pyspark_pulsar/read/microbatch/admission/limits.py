@@ -1,26 +1,27 @@
-"""The end of a stream's next micro-batch: the present ends, or earlier if options limit it. Driver only.
+"""The end of a stream's next micro-batch: the present ends, or earlier positions if options limit it. Driver only.
 
     option                     effect at a trigger
     none                       all available messages are read; nothing is counted
-    minOffsetsPerTrigger       with fewer unread messages, no micro-batch before `maxTriggerDelay` is over
-    maxRecordsPerTrigger       at most this number of messages, and exactly this number while more wait
+    minOffsetsPerTrigger       with fewer unread messages, no micro-batch starts before `maxTriggerDelay` is over
+    maxRecordsPerTrigger       at most this number of messages; exactly this number if more are available
     maxBytesPerTrigger         at most this number of stored bytes, but at least one message
 
-The delay begins with the last admitted micro-batch. So the first trigger of a start never waits. Neither does
-`Trigger.AvailableNow`, which must reach its end. The minimum is counted as exactly as the maximum: it is `admit` with
-the minimum as its allowance.
+The delay is measured from the last admitted micro-batch. So the first trigger after a start never waits.
+`Trigger.AvailableNow` never waits, because it must reach its end. The minimum is counted exactly, too: `admit` is
+called with the minimum as its allowance.
 
-The maximum is shared among topic partitions by their unread messages (`allowance`). Their number is estimated without
-I/O: entries times the mean number of messages in the entries that were counted before. Entries are counted by ids
-within one ledger, and across ledgers by the ledgers that a planner knows. A partition without such an estimate weighs
-as much as the heaviest other one. A wrong estimate makes a micro-batch less even, and never larger.
+The maximum is divided among the topic partitions in proportion to their unread messages (`allowance`). The number of
+unread messages is estimated without I/O: the number of entries, times the mean number of messages per counted entry.
+Within one ledger, the entries are counted by their ids. Across ledgers, they are counted from the planner's list of
+ledgers. A partition without an estimate gets the weight of the heaviest other partition. A wrong estimate makes the
+shares uneven, but it never makes a micro-batch larger.
 
-Each trigger works in this order:
+Each trigger has these steps:
 
 1. Forget the messages that were read.
-2. Skip the messages before the query's time, because counting them would last as long as reading them.
-3. Weigh the demands.
-4. Wait, or admit.
+2. Skip the messages before the query's start time, because counting them would last as long as reading them.
+3. Compute the weights of the demands.
+4. Wait for more messages, or admit messages.
 5. Count the remaining messages in advance, for the next micro-batch.
 """
 
@@ -47,13 +48,13 @@ from pyspark_pulsar.read.planning.tables.known_tables import KnownTables
 
 
 class LedgerView(Protocol):
-    """The knowledge of `read.planning.planner.SplitPlanner` about ledgers."""
+    """The methods of `read.planning.planner.SplitPlanner` that return information about ledgers."""
 
     def known_ledgers(self, partition: TopicPartition) -> TopicLedgers | None:
-        """Return the ledgers as they were last listed, which may be outdated."""
+        """Return the ledgers from the last list, which may be outdated."""
 
     def first_in_time(self, requests: Iterable[RangeRequest]) -> dict[TopicPartition, Position]:
-        """Return the earliest position of each request's messages, by its time window."""
+        """Return, for each topic partition, the earliest position at which a message of its time window may be."""
 
 
 class MicroBatches:
@@ -74,25 +75,25 @@ class MicroBatches:
         self._counter: BacklogCounter | None = None
         self._turn = 0
         self._last: float | None = None
-        """Time of the last admitted micro-batch."""
+        """Time of the last admitted micro-batch, in seconds of `clock`; None before the first one."""
 
     @classmethod
     def with_tables(
         cls, options: ReadOptions, ledgers: LedgerView, tables: KnownTables | None
     ) -> MicroBatches:
-        """Create limits that count messages in topics' tables there, and all others by entries."""
+        """Create limits that count the messages of a topic's table in the table, and all other messages by entries."""
         return cls(options, ledgers, make_counter=partial(BacklogCounter, tables=tables))
 
     def admitted(self, former: StreamOffset, reached: StreamOffset, *, waits: bool) -> StreamOffset:
-        """Return the end of the next micro-batch between `former` and `reached`; `former` if there is none yet.
+        """Return the end of the next micro-batch, which is `reached` or before it.
 
         Args:
-            former: The offset that the micro-batch begins at.
-            reached: The offset that it may read up to.
+            former: The offset at which the micro-batch begins. The result equals it if the micro-batch must wait.
+            reached: The last offset that the micro-batch may read up to.
             waits: Whether `minOffsetsPerTrigger` applies.
 
         Raises:
-            PulsarError: As `BacklogCounter.measure` raises it.
+            PulsarError: For the same reasons as `BacklogCounter.measure`.
 
         """
         counter = self._counter_since(former.published_from)
@@ -121,7 +122,7 @@ class MicroBatches:
             self._counter.close()
 
     def _counter_since(self, published_from: TimeBound | None) -> BacklogCounter:
-        """Return the counter. The query has only one, because its time bound never changes."""
+        """Return the counter. A query needs only one counter, because its time bound never changes."""
         if self._counter is None:
             self._counter = self._make_counter(
                 self._options, lambda partition: published_from.time_of(partition) if published_from else None
@@ -131,7 +132,7 @@ class MicroBatches:
     def _begins_in_time(
         self, starts: Mapping[TopicPartition, Position], reached: StreamOffset
     ) -> dict[TopicPartition, Position]:
-        """Return later starts by time, for topic partitions that are read from their first message."""
+        """Return later starts for topic partitions that begin at their first message, if the query has a start time."""
         bound = reached.published_from
         if bound is None:
             return {}
@@ -150,7 +151,7 @@ class MicroBatches:
         ends: Mapping[TopicPartition, Position],
         counter: BacklogCounter,
     ) -> list[Demand]:
-        """Return the demands of topic partitions with unread messages, sorted."""
+        """Return the demands of the topic partitions with unread messages, sorted by topic partition."""
         waiting = [partition for partition, end in sorted(ends.items()) if starts[partition] < end]
         weights: dict[TopicPartition, float] = {}
         for partition in waiting:
@@ -164,7 +165,7 @@ class MicroBatches:
         ]
 
     def _entries(self, partition: TopicPartition, start: Position, end: Position) -> float | None:
-        """Return the estimated number of entries; None if there is no estimate."""
+        """Return the estimated number of entries from `start` to `end`; None if no list of ledgers is available."""
         if start.ledger == end.ledger:
             return float(max(1, end.entry - start.entry))
         known = self._ledgers.known_ledgers(partition)

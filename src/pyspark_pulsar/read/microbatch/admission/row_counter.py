@@ -1,8 +1,8 @@
-"""A counter of rows in a topic's table, so that limits hold exactly. `BacklogCounter` does the same for entries.
+"""A counter of rows in a topic's table, so that limits are exact. `BacklogCounter` counts all other messages.
 
-Driver only. A table may have rows of ledgers that no longer exist, so only the table can count them. It reads only the
-columns with the positions, and only the rows that the share needs. A row's stored bytes are an equal share of its
-file's bytes.
+Driver only. The ledgers of a table's rows may no longer exist, so these messages can be counted only in the table. The
+counter reads only the columns with the positions, and only as many rows as the share allows. The stored bytes of a row
+are computed as the bytes of its files divided by their number of rows.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ _BATCH_ROWS: Final = 10_000
 
 
 def count_rows(tables: KnownTables, request: MeasureRequest, published_from: int | None) -> CountedRange:
-    """Return the longest part of the request that its share allows. The whole request must be in the table.
+    """Return the longest part of the request that its share allows. The table must contain the whole request.
 
-    Rows that were published before `published_from` (Unix milliseconds) do not count.
+    Rows that were published before `published_from` (Unix milliseconds) are not counted.
 
     Raises:
         ColumnsUnavailable: The table's files cannot be read.

@@ -1,22 +1,24 @@
 """The order in which a stream reads the segments of scalable topics. Driver only; no I/O.
 
-Splits and merges move keys from segments to their children. The messages of a key must be in order, micro-batch for
-micro-batch. So a segment waits until the query is done with its ancestors:
+Splits and merges move keys from segments to their child segments. The messages of a key must stay in order across
+micro-batches. So a query reads a segment only after it has read the segment's ancestors:
 
     state      the query                                               next state
     held       stays at the segment's start and reads nothing          admitted, if all ancestors are drained or gone
-    admitted   reads it like a topic partition                         drained, if it is sealed and read to its end
-    drained    has read all messages that it will ever contain         gone, when the topic no longer has it
-    gone       has no position in it                                   -
+    admitted   reads the segment like a topic partition                drained, if it is sealed and read to its end
+    drained    has read all messages that the segment will contain     gone, when the topic no longer has the segment
+    gone       has no position in the segment                          -
 
-- A micro-batch admits segments by the segments that were drained at its *begin*. So no micro-batch reads both a segment
-  and its child, because the tasks of a micro-batch run concurrently. Each generation of segments needs one micro-batch.
-- A segment is drained only if the layout states that it is sealed, and its end was requested after that. Such an end
-  does not move. It is after the last entry, whose transaction may still be open (`read.log_end`). A task ends when each
-  entry before the end has arrived or is aborted.
-- Held segments have a position. So one that disappears before it was read is found like any other partition
-  (`without_deleted`). One that appears and disappears between two triggers is found by its id (`missed`).
-- A stream with an end reads no more of a segment at that end, so its children do not wait for it.
+- A micro-batch admits segments whose ancestors were drained at the *begin* of the micro-batch. So no micro-batch reads
+  both a segment and its child, whose tasks would run concurrently. Each generation of segments needs one micro-batch.
+- A segment is drained only if the layout states that it is sealed, and its end was requested after the layout. The end
+  of a sealed segment does not move. The end is after the last entry, whose transaction may still be open
+  (`read.log_end`). A task ends when each entry before the end has arrived or is aborted.
+- Held segments have a position. So a held segment that disappears unread is detected like any other partition
+  (`without_deleted`). A segment that appears and disappears between two triggers is detected by its id
+  (`check_missed`).
+- If the options of the stream set an end, the query reads no more of a segment after that end. So the child segments
+  do not wait until that segment is drained.
 """
 
 from __future__ import annotations
@@ -30,7 +32,7 @@ from pyspark_pulsar.read.cursor_requests import Positions
 from pyspark_pulsar.read.loss_report import report_loss
 
 HasEnded = Callable[[TopicPartition, Position], bool]
-"""A test whether a query at a position will read no more of a topic partition."""
+"""A function that returns whether a query at a position will read no more of a topic partition."""
 
 
 def held_back(
@@ -41,15 +43,15 @@ def held_back(
     former_drained: Iterable[TopicPartition],
     has_ended: HasEnded,
 ) -> dict[TopicPartition, Position]:
-    """Return `reached`, with the positions of `begin` for all segments that must wait.
+    """Return `reached`, but with the positions of `begin` for all segments that must wait.
 
     Args:
         layouts: The layouts of the scalable topics.
         begin: The start of the micro-batch, for all partitions of `reached`.
-        reached: The end of the micro-batch, before this limit.
+        reached: The end of the micro-batch before segments are held back.
         ends: The present ends, requested after `layouts`.
         former_drained: The segments that were already drained at `begin`.
-        has_ended: Returns whether the query reads no more of a partition.
+        has_ended: A function that returns whether the query reads no more of a partition.
 
     """
     held = dict(reached)
@@ -68,7 +70,7 @@ def held_back(
 def drained_by(
     layouts: Sequence[TopicLayout], positions: Positions, ends: Positions, former: Iterable[TopicPartition]
 ) -> set[TopicPartition]:
-    """Return the segments that are drained for a query at `positions`, without the segments that are gone."""
+    """Return the segments in `layouts` that a query at `positions` has drained."""
     known = set(former)
     return {
         partition
@@ -86,10 +88,10 @@ def drained_by(
 def check_missed(
     layouts: Sequence[TopicLayout], former: Mapping[TopicPartition, Position], *, fail: bool
 ) -> None:
-    """Check that no segment appeared and disappeared since the offset with the positions `former`.
+    """Check that no segment appeared and disappeared after the offset with the positions `former`.
 
     Raises:
-        DataLossError: There was such a segment. With `fail` false, the loss is logged.
+        DataLossError: A segment appeared and disappeared. With `fail` false, the loss is logged instead.
 
     """
     for layout in layouts:

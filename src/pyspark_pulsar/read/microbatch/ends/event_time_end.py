@@ -1,8 +1,8 @@
-"""The ends of a stream's topic partitions by event time: before the first message at or past that time. Driver only.
+"""The ends of a stream's topic partitions by event time: before the first message at or after that time. Driver only.
 
-Only the messages themselves contain event times. In a batched entry not even the entry's metadata does. So the driver
-reads the entries before a micro-batch is planned. Its kernel opens batches, decodes no value, and keeps nothing. A
-search uses a few seconds of a trigger at most. The micro-batch ends where the search has stopped.
+Only the messages themselves contain event times. The metadata of a batched entry does not contain them. So the driver
+reads the entries before a micro-batch is planned. The driver's kernel opens batches, decodes no values, and stores
+nothing. A search uses at most a few seconds of a trigger. The micro-batch ends where the search has stopped.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class _Search:
     """The progress of the search in one topic partition."""
 
     until: Position
-    """The position before which no message ends the stream."""
+    """The position up to which the search has found no message at or after the event time."""
     is_found: bool = False
     """True if `until` is the position of the message at which the stream ends."""
     last_round: int = 0
@@ -48,7 +48,10 @@ class _Search:
 
 
 class EventTimeSearch:
-    """The search for the end messages. Used by one thread; its helper threads connect at first use."""
+    """The search for the first message at or after an event time in each topic partition.
+
+    Used by one thread. Its background threads connect at first use.
+    """
 
     def __init__(
         self, options: ReadOptions, bound: TimeBound, clock: Callable[[], float] = time.monotonic
@@ -58,7 +61,7 @@ class EventTimeSearch:
         Args:
             options: The options of the query.
             bound: The event times, in Unix milliseconds. Topic partitions without a time are not searched.
-            clock: Monotonic seconds.
+            clock: Returns monotonic seconds.
 
         """
         self._options = options
@@ -73,11 +76,11 @@ class EventTimeSearch:
     ) -> None:
         """Continue the search up to `ends`, within the time limit of a trigger.
 
-        It continues from where it stopped, or from `starts`. If anything remains, each call searches a part of it.
-        Messages published before `published_from` do not count.
+        The search of a topic partition continues from where it stopped, or begins at `starts`. Each call searches at
+        least a part of the remaining messages. Messages published before `published_from` are ignored.
 
         Raises:
-            PulsarError: As `BrokerEntries` and the decoder raise it. A task would raise the same error.
+            PulsarError: For the same reasons as `BrokerEntries` and the decoder. A task would raise the same error.
 
         """
         self._round += 1
@@ -94,7 +97,7 @@ class EventTimeSearch:
             for partition, search in self._searches.items()
             if not search.is_found and search.until < ends[partition]
         ]
-        # The partition with the oldest search is first, because the time may not suffice for all.
+        # The partition that was searched least recently is first, because the time may not suffice for all partitions.
         rest.sort(key=lambda partition: (self._searches[partition].last_round, partition))
         deadline = self._clock() + _SEARCH_SECONDS
 
@@ -106,11 +109,11 @@ class EventTimeSearch:
         self._threads.map(search_one, rest)
 
     def searched(self, partition: TopicPartition) -> Position:
-        """Return the position before which no message ends the stream."""
+        """Return the position up to which the search has found no message at or after the event time."""
         return self._searches[partition].until
 
     def ends(self) -> dict[TopicPartition, Position]:
-        """Return the position of the end message, for the topic partitions where it is found."""
+        """Return the position of the message at which each topic partition ends, where the search has found it."""
         return {partition: search.until for partition, search in self._searches.items() if search.is_found}
 
     def close(self) -> None:
@@ -147,7 +150,7 @@ class EventTimeSearch:
     def _decoder(
         self, partition: TopicPartition, start: Position, end: Position, published_from: int | None
     ) -> EntryDecoder:
-        """Create a decoder that returns the messages at or past the event time, one at a time."""
+        """Create a decoder that returns the messages at or after the event time, one message per record batch."""
         options = self._options
         keys = DataKeys(options.crypto_default_private_key, dict(options.crypto_private_keys))
         return EntryDecoder(
@@ -171,7 +174,7 @@ class EventTimeSearch:
 
 
 def _first_row(decoder: EntryDecoder, entries: EntryBatch) -> Position | None:
-    """Return the position of the first row that the entries yield, or None."""
+    """Return the position of the first row that the decoder returns for the entries; None if it returns no row."""
     for batch in decoder.decode(entries):
         message_id = batch.column(_MESSAGE_ID)[0].as_py()
         return Position(message_id["ledger"], message_id["entry"], max(0, message_id["batchIndex"]))

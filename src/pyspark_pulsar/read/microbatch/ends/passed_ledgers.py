@@ -1,14 +1,14 @@
-"""The ledgers that a stream has read completely, for its offset (`StreamOffset.passed`). Driver only.
+"""The ledgers that a stream has completely read, for its offset (`StreamOffset.passed`). Driver only.
 
-Retention may remove such a ledger. Without this note, a restarted driver could not know whether unread messages were
-removed with the ledger. Each trigger examines the topic partitions that its micro-batch does not move:
+Retention may remove such a ledger. A restarted driver must know that the removed ledger had no unread messages, so the
+offset contains that fact. Each trigger examines the topic partitions whose positions its micro-batch does not move:
 
     source                       proof that nothing remains in the ledger of the position
     `ReadableEnds.skip_unseen`   a broker reads on into a later ledger without finding a message
-    `LogEnds.proved`             the cursor of the query was moved to a later ledger
-    `LogEnds.first_left`         for a topic that shows no message: all ledgers before a later one were removed
+    `LogEnds.proved`             a broker has moved the query's cursor to a later ledger
+    `LogEnds.first_left`         for a topic without visible messages: all ledgers before a later one were removed
     `skip_closed`                once in a run of `Trigger.AvailableNow`: the ledger is closed, and a broker reads to
-                                 its end without a message; such a run ends before it could observe the removal
+                                 its end without finding a message; such a run ends too early to observe the removal
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class PassedLedgers:
         readable_ends: ReadableEnds,
         planner: SplitPlanner,
     ) -> None:
-        """Store the parts of one query. The query closes them."""
+        """Store the parts of one query. The query closes them itself."""
         self._options = options
         self._client = client
         self._log_ends = log_ends
@@ -55,13 +55,13 @@ class PassedLedgers:
     def find_passed(
         self, former: StreamOffset, reached: StreamOffset, ends: Positions, *, is_available_now: bool
     ) -> dict[TopicPartition, Position]:
-        """Return `StreamOffset.passed` of a micro-batch, and remember it for the next ones.
+        """Return the value of `StreamOffset.passed` for a micro-batch, and store it for the next micro-batches.
 
         Args:
             former: The offset at which the micro-batch begins.
-            reached: The offset at which it ends.
-            ends: The present ends.
-            is_available_now: Whether the query runs with `Trigger.AvailableNow`. Then `ends` are the ends at its begin.
+            reached: The offset at which the micro-batch ends.
+            ends: The present ends. With `Trigger.AvailableNow`, the ends at the begin of the run.
+            is_available_now: Whether the query runs with `Trigger.AvailableNow`.
 
         """
         unmoved = {
@@ -101,9 +101,9 @@ class PassedLedgers:
 def skip_closed(
     client: BrokerClient, planner: SplitPlanner, starts: Positions
 ) -> dict[TopicPartition, Position]:
-    """Return the starts of the next ledgers, for starts after which nothing remains in a closed ledger.
+    """Return the start of the next ledger for each start after which its closed ledger contains no message.
 
-    It raises no error. The only consequence of a missing answer is that a later run may report a loss.
+    No error is raised. If a lookup fails, the result is empty, and a later run may report a loss that did not happen.
     """
     try:
         closed = planner.ledgers.closed(starts)

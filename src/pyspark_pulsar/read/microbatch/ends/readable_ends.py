@@ -1,28 +1,29 @@
 """A stream's progress past the last visible message of its topic partitions. Driver only.
 
 If a transaction wrote the last message, its commit marker follows in the same ledger. Messages of an aborted
-transaction may follow, too. A stream that has read everything is at S, after the last message. When retention then
-removes the ledger, it removes entries that the stream has not read. Neither brokers nor lists of ledgers distinguish
-markers from messages, so this would count as loss. It would happen to each topic that an exactly-once sink writes and
-that is quiet for longer than its retention.
+transaction may follow, too. A stream that has read every visible message is at position S, after the last message. When
+retention then removes the ledger, it removes entries that the stream has not read. Neither brokers nor lists of ledgers
+distinguish markers from messages, so the removal would be reported as data loss. This would happen to each topic that
+an exactly-once sink writes, if no message arrives for longer than the topic's retention.
 
-So if a stream has been at one position for `REST_SECONDS`, the query makes its broker read on from S. R is the position
-that the broker reaches without a message (`read.unseen_entries`). From then on, the stream is at R.
+So if a stream has been at S for `REST_SECONDS`, the query makes its broker read on from S. R is the position that the
+broker reaches without finding a message (`read.unseen_entries`). From then on, the query treats R as its position.
 
     state      event at a trigger                                next state
     RESTING    S was the end for `REST_SECONDS`; R is requested  REQUESTED
                S is no longer the end                            KNOWN, R is S
     REQUESTED  the broker answers with R                         KNOWN
-               the request fails                                 RESTING, with no further request for a while
+               the request fails                                 RESTING; the next request waits `_LATER_SECONDS`
     KNOWN      none                                              KNOWN
     any        the stream has another position                   RESTING there
 
 No message is lost: no entry between S and R is or will be visible to consumers, because entries are only appended.
 
-Only a cursor at the end of a ledger before its removal proves that nothing unread was removed with the ledger. But a
-restarted driver has new cursors. So the stream's offset contains R if R, or the position that a cursor has proved
-(`LogEnds.proved`), is in a later ledger than S (`microbatch.ends.passed_ledgers`). The next driver begins at R
-(`recall`). An offset keeps S as the position, because R may be after the end that brokers report.
+Only a cursor that was at the end of a ledger before its removal proves that nothing unread was removed with it. But a
+restarted driver has new cursors. So the stream's offset contains R, or the position that a cursor has proved
+(`LogEnds.proved`), if this position is in a later ledger than S. The module `microbatch.ends.passed_ledgers` finds
+these positions. The next driver begins at the stored position (`recall`). An offset keeps S as the position, because R
+may be after the end that brokers report.
 """
 
 from __future__ import annotations
@@ -47,35 +48,35 @@ from pyspark_pulsar.read.microbatch.offset import StreamOffset
 from pyspark_pulsar.read.unseen_entries import pass_unseen
 
 REST_SECONDS: Final = 30.0
-"""Time without a change before R is requested, so that active topics cause no request. It is shorter than any
-retention,
-because brokers' unit of retention is a minute."""
+"""Time without a new message before R is requested, so that active topics cause no request.
+
+It is shorter than any retention, because a retention is at least one minute."""
 _AT_ONCE: Final = 100
-"""Topic partitions per request. If there are more, later requests contain them."""
+"""Maximum number of topic partitions per request. Later requests contain the remaining partitions."""
 _PASS_SECONDS: Final = 1.0
 _LATER_SECONDS: Final = 600.0
-"""Pause after a failure."""
+"""Seconds until the next request, after a request failed."""
 
 _log: Final = logging.getLogger(__name__)
 
 
 @dataclass(slots=True)
 class _State:
-    """The state of one topic partition, see above."""
+    """The state of one topic partition, as described in the module's docstring."""
 
     position: Position
     since: float
     readable: Position | None = None
-    """R in state KNOWN."""
+    """The position R, which is set only in state KNOWN."""
     is_requested: bool = False
-    """True if R is requested but not yet answered (state REQUESTED)."""
+    """True in state REQUESTED: R is requested but not yet answered."""
 
 
 class ReadableEnds:
-    """The positions R of a running query. Used by one thread, which never waits in these methods."""
+    """The positions R of a running query. Used by one thread. These methods never wait for a broker."""
 
     def __init__(self, options: ReadOptions) -> None:
-        """Store the options. The first request connects. For compacted views, nothing is requested."""
+        """Store the options. The first request opens the connections. No request is sent for compacted views."""
         self._options = options
         self._is_enabled = not options.read_compacted
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="pulsar-rest")
@@ -84,7 +85,7 @@ class ReadableEnds:
         self._not_before = -math.inf
 
     def recall(self, positions: Positions, passed: Positions) -> None:
-        """Store `passed`: the positions R for some `positions` of an offset."""
+        """Store `passed`, which contains the position R for some of the `positions` of an offset."""
         for partition, readable in passed.items():
             if (position := positions.get(partition)) is not None:
                 known = self._readable(partition, position)
@@ -93,9 +94,9 @@ class ReadableEnds:
     def skip_unseen(
         self, positions: Positions, former: StreamOffset | None = None
     ) -> dict[TopicPartition, Position]:
-        """Return the positions, moved from S to R where R is known.
+        """Return the positions, but with R instead of S for each topic partition whose R is known.
 
-        The positions R in `former` are stored first. `former` is the offset at which the micro-batch begins.
+        The method first stores the positions R in `former`, the offset at which the micro-batch begins.
         """
         if former is not None:
             self.recall(former.positions, former.passed)
@@ -148,7 +149,7 @@ class ReadableEnds:
             self._not_before = now + _LATER_SECONDS
             _log.info("looking up the positions after the last visible messages failed: %s", fault)
         for partition, state in self._states.items():
-            # The answer may belong to an earlier position of the stream.
+            # The answer may be for an earlier position of the stream.
             if state.is_requested and partition in answered:
                 state.readable = max(state.position, answered[partition])
             state.is_requested = False
@@ -162,10 +163,10 @@ class ReadableEnds:
 
 
 def readable_ends(client: BrokerClient, positions: Positions) -> dict[TopicPartition, Position]:
-    """Return R for each S. R is S if a message or an open transaction follows.
+    """Return R for each S in `positions`. R equals S if a message or an open transaction follows S.
 
     Raises:
-        ConnectionFailed, PermissionDenied, TopicNotFoundError: A broker did not answer, or refused.
+        ConnectionFailed, PermissionDenied, TopicNotFoundError: A broker did not answer, or refused the request.
 
     """
     ends = new_cursors(client, dict.fromkeys(positions))

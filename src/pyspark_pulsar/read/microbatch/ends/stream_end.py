@@ -1,7 +1,8 @@
-"""The ends of a stream by its options: `endingOffsets`, `endingTimestamp`, `endingEventTime`, per topic or for all.
+"""The ends of a stream that its options set: `endingOffsets`, `endingTimestamp` or `endingEventTime`.
 
-Driver only. The ends belong to a run of the query, not to its checkpoint: each start may name other ends. A query has
-at most one of the three kinds of end. Each topic partition is in one of these states:
+Driver only. An option sets one end for all topics, or an end per topic. The ends belong to a run of the query, not to
+its checkpoint: each start may set other ends. A query has at most one of the three kinds of end. Each topic partition
+is in one of these states:
 
     state      the query reads                            next state
     left out   nothing, or nothing more                   none
@@ -10,28 +11,31 @@ at most one of the three kinds of end. Each topic partition is in one of these s
     (reached)  settled, and the query is at the end       the query has ended if all are reached or left out
 
     end given by                  settled                                   limit while it is pending
-    endingOffsets, positions      at the first trigger: as named            -
-    endingOffsets, latest         at the first trigger: at the log end      -
-    endingTimestamp and the like  when that time has passed by              the log end; splits leave out messages
-                                  `clockSlackMs`: at the log end            published at that time or later
-    endingEventTime and the like  when the search has found the first       the progress of the search
-                                  message at or past it: at that message
+    endingOffsets, positions      at the first trigger: at these positions  -
+    endingOffsets, `latest`       at the first trigger: at the log end      -
+    endingTimestamp(ByTopic)      `clockSlackMs` after that time: at the    the log end; splits leave out messages
+                                  log end                                   published at that time or later
+    endingEventTime(ByTopic)      when the search has found the first       the progress of the search
+                                  message at or after that time: at that
+                                  message
 
-Partitions without an end are left out. For ends by position, they are the partitions that appear after the first
-trigger. For JSON with times, they are the partitions that it does not name; at the first trigger it must name all. One
-time for all partitions leaves out none.
+Partitions without an end are left out. If the end is a position, they are the partitions that appear after the first
+trigger. If the end is JSON with times, they are the partitions that the JSON does not contain. At the first trigger,
+the JSON must contain all partitions. One time for all partitions leaves out none.
 
-A query stops at the right message, because:
+A query stops at the right message for these reasons:
 
-- A settled end never moves, so the messages that are read do not depend on the times of triggers.
-- A publish time does not show which messages are still on their way, so its end waits for `clockSlackMs`. Messages
-  that are stored by then are before the end. Tasks filter out messages that were published too late.
-- Event times have no order. The end is the first message at or past the time. The query never reads past the part that
-  was searched, so it cannot have passed that message when the search finds it.
-- `limited` never goes back before the part that the query has read: a restart with an earlier end stays in place.
+- A settled end never moves. So the messages that are read do not depend on the times of triggers.
+- A message may be stored some time after its publish time. So an end by publish time is settled only after
+  `clockSlackMs`. Messages that are stored by then are before the end. Tasks filter out messages that were published too
+  late.
+- Event times have no order. So the end is the first message at or after the time. The query never reads past the part
+  that was searched, so it has not read past that message when the search finds it.
+- `limited` never moves back before the part that the query has read. A restarted query with an earlier end reads
+  nothing.
 
-When all ends are reached, the offset states it (`StreamOffset.ended`), for `pyspark_pulsar.stop_at_end`. The reason is
-that a source in Python cannot stop its query.
+When all ends are reached, the offset contains that fact (`StreamOffset.ended`). `pyspark_pulsar.stop_at_end` reads it
+and stops the query, because a source in Python cannot stop its query.
 """
 
 from __future__ import annotations
@@ -65,7 +69,7 @@ class StreamEnd:
         clock: Callable[[], float] = time.time,
         make_search: Callable[[ReadOptions, TimeBound], EventTimeSearch] = EventTimeSearch,
     ) -> None:
-        """Store the arguments; `clock` returns Unix seconds."""
+        """Store the arguments. `clock` returns Unix seconds."""
         self._options = options
         self._clock = clock
         self.published_before: TimeBound | None = options.published_before
@@ -80,21 +84,21 @@ class StreamEnd:
 
     @property
     def searches(self) -> bool:
-        """True if the ends depend on the messages, so that `search` is needed."""
+        """True if the ends depend on the content of messages, so that `search` is needed."""
         return self._search is not None
 
     @property
     def _bound(self) -> TimeBound | None:
-        """The only end by time of the query."""
+        """The query's end by time; None if it has no such end. A query has at most one."""
         return self.published_before or self._event_before
 
     def settle(self, ends: Positions) -> None:
         """Settle the ends that can be settled, given the present `ends`.
 
-        The first call settles positions and `latest`. A time is settled when it has passed by `clockSlackMs`.
+        The first call settles positions and `latest`. An end by publish time is settled `clockSlackMs` after that time.
 
         Raises:
-            OptionError: JSON in an option does not name all topic partitions of the first call, or names others.
+            OptionError: The JSON in an option does not contain the same topic partitions as the first call.
 
         """
         partitions = sorted(ends)
@@ -118,12 +122,12 @@ class StreamEnd:
         self._began = True
 
     def search(self, starts: Positions, ends: Positions, published_from: TimeBound | None) -> None:
-        """Search for the message at which an event time ends each topic partition.
+        """Search each topic partition for the message at which its end by event time is.
 
         A call searches from `starts` to the present `ends`, for a few seconds at most.
 
         Raises:
-            PulsarError: As `EventTimeSearch.continue_search` raises it.
+            PulsarError: For the same reasons as `EventTimeSearch.continue_search`.
 
         """
         if self._search is not None:
@@ -131,7 +135,7 @@ class StreamEnd:
             self._settled |= self._search.ends()
 
     def _warn_of_assumption(self) -> None:
-        """Log the assumption once, when a time settles the first end."""
+        """Log the assumption about stored messages once, when the first end by publish time is settled."""
         if not self._settled:
             _log.warning(
                 "the query ends at a time that passed more than %d ms ago (clockSlackMs). All messages published "
@@ -141,9 +145,9 @@ class StreamEnd:
             )
 
     def limited(self, positions: Positions, reached: Positions) -> dict[TopicPartition, Position]:
-        """Return `positions`, limited to the ends or the progress of the search.
+        """Return `positions`, but no position past its end or past the progress of the search.
 
-        No returned position is before the position that the query has `reached`.
+        No returned position is before the position in `reached`, which the query has already read up to.
         """
         if not self.is_given:
             return dict(positions)
@@ -172,7 +176,10 @@ class StreamEnd:
         return self.is_given and partition in self._settled and position >= self._settled[partition]
 
     def _end_of(self, partition: TopicPartition, position: Position) -> Position | None:
-        """Return the end, or `position` if it is not settled; None if the partition is left out."""
+        """Return the end of a partition, or None if the partition is left out.
+
+        If the end is pending, return the progress of the search, or `position` without a search.
+        """
         if partition in self._settled:
             return self._settled[partition]
         if self._is_left_out(partition):
@@ -190,9 +197,9 @@ class StreamEnd:
 
 
 def has_ended(offset: str | None) -> bool:
-    """Return whether Spark's text of an offset states that its query has ended.
+    """Return whether an offset, as the text that Spark stores, states that its query has ended.
 
-    The offset may belong to any source, or be absent.
+    The offset may belong to any source. None means that there is no offset.
     """
     document = offset_document(offset)
     return isinstance(document, dict) and "positions" in document and "ended" in document

@@ -1,1 +1,1 @@
-"""A stream's work besides reading: its subscription, its lag, and a check of retention. Driver only."""
+"""The tasks of a stream besides reading: its subscription, its lag, and a check of retention. Driver only."""

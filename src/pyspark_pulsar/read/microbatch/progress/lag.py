@@ -1,11 +1,11 @@
-"""The lag of a stream: the content of its topic partitions that Spark has not committed. Driver only.
+"""The lag of a stream: the messages of its topic partitions that Spark has not committed. Driver only.
 
-Spark's API for Python sources has no metrics. But the user sees the result of `reportLatestOffset` as the JSON text
-`sources[].latestOffset` of a query's progress. So that text contains the lag, besides the positions of the ends.
+Spark's API for Python sources has no metrics. But a query's progress contains the result of `reportLatestOffset`, as
+the JSON text `sources[].latestOffset`. So that text contains the lag, besides the positions of the ends.
 
 Positions do not determine the number of messages. Entries are counted from the ledgers that the admin REST API lists,
-or from their ids within one ledger. Messages and bytes are estimated from the first unread entry. Its publish time
-yields the seconds.
+or within one ledger from the ids of the entries. The number of messages and bytes is estimated from the first unread
+entry. The lag in seconds is computed from that entry's publish time.
 """
 
 from __future__ import annotations
@@ -28,7 +28,9 @@ from pyspark_pulsar.read.sources.peek import FirstEntry
 
 _MOST_SECONDS: Final = 0.25
 _AT_ONCE: Final = 8
-"""Topic partitions per group of requests. The duration is known only when the whole group has been answered."""
+"""Maximum number of topic partitions per group of requests.
+
+The time limit of a trigger is checked only between two groups."""
 
 FirstEntriesAt = Callable[[Positions], Mapping[TopicPartition, FirstEntry | None]]
 PresentLedgers = Callable[[Collection[TopicPartition]], Mapping[TopicPartition, tuple[Ledger, ...] | None]]
@@ -38,14 +40,17 @@ _log: Final = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Lag:
-    """The lag of one topic partition, or of several: sums, and the maximum of the seconds. None means unknown."""
+    """The lag of one topic partition, or of several together. None means that a value is unknown.
+
+    Together, partitions have the sum of their messages and bytes, and the maximum of their seconds.
+    """
 
     messages: int | None = 0
-    """Estimated number; exact if no message is in a batch or was written by a transaction."""
+    """Estimated number of messages. The number is exact if no message is in a batch or was written by a transaction."""
     bytes: int | None = 0
-    """Estimated bytes, as stored, without replicas."""
+    """Estimated number of stored bytes. Replicas are not counted."""
     seconds: float | None = 0.0
-    """The age of the oldest message, by its publish time."""
+    """The age of the oldest unread message, by its publish time."""
 
     def to_json(self) -> dict[str, Any]:
         seconds = None if self.seconds is None else round(self.seconds, 3)
@@ -58,7 +63,7 @@ _UNKNOWN: Final = Lag(None, None, None)
 
 @dataclass(frozen=True, slots=True)
 class LagReport:
-    """The lags at one time, of all partitions with unread messages."""
+    """The lags of all topic partitions with unread messages, at one time."""
 
     measured_ms: int
     """Time of the last measurement, in Unix milliseconds."""
@@ -84,8 +89,8 @@ class LagReport:
 class LagWatch:
     """The measurement of a query's lag at each trigger. Used by one thread.
 
-    It measures each topic partition at most once per `interval_seconds`. It uses about a quarter of a second per
-    trigger, so triggers stay short.
+    The watch measures each topic partition at most once per `interval_seconds`. It uses about a quarter of a second per
+    trigger, so that triggers stay short.
     """
 
     def __init__(
@@ -98,14 +103,15 @@ class LagWatch:
     ) -> None:
         """Store the arguments.
 
-        An error of `first_entries` or `present_ledgers` makes the lag of that partition unknown, and is logged once.
+        If `first_entries` or `present_ledgers` raises an error, the lag of that partition is unknown. Each class of
+        error is logged once.
 
         Args:
             first_entries: Returns the first entry at or after each position.
-            present_ledgers: Returns all ledgers of each partition, or None if they are unknown.
+            present_ledgers: Returns all ledgers of each partition, or None if the ledgers are unknown.
             interval_seconds: Minimum time between two measurements of a partition.
-            clock: Monotonic seconds.
-            wall_clock: Unix seconds.
+            clock: Returns monotonic seconds.
+            wall_clock: Returns Unix seconds.
 
         """
         self._first_entries = first_entries
@@ -117,7 +123,7 @@ class LagWatch:
         self._warned: set[str] = set()
 
     def measure(self, committed: Positions, ends: Positions) -> LagReport:
-        """Return the lag between `committed`, where a query is or will be, and `ends`.
+        """Return the lag between `committed`, the query's present or next positions, and `ends`.
 
         The set of lagging partitions is always current. The size of each lag may be as old as the interval.
         """
@@ -133,7 +139,7 @@ class LagWatch:
         return int(self._wall_clock() * 1000)
 
     def _measure_due(self, lagging: list[TopicPartition], committed: Positions, ends: Positions) -> None:
-        """Measure the partitions that are due, the oldest measurement first, until the time is over."""
+        """Measure the partitions that are due, the oldest measurement first, until the time limit of a trigger."""
         now = self._clock()
         measured = {
             partition: self._measured[partition][0] if partition in self._measured else -math.inf
@@ -151,8 +157,7 @@ class LagWatch:
                 lags = self._lags(starts, ends)
             except PulsarError as fault:
                 if len(group) > 1:
-                    # Measure the partitions one by one, so that one partition without an answer does not affect the
-                    # others.
+                    # Measure the partitions one by one, so that a failure of one partition does not affect the others.
                     groups.extendleft([partition] for partition in reversed(group))
                     continue
                 self._warn(fault)
@@ -176,17 +181,20 @@ class LagWatch:
 
 
 def is_at_end(committed: Positions, ends: Positions) -> bool:
-    """Return whether no partition has messages after its committed position."""
+    """Return whether all partitions are committed up to their ends."""
     return all(committed.get(partition, EARLIEST) >= end for partition, end in ends.items())
 
 
 def measured_lag(
     first: FirstEntry | None, ledgers: tuple[Ledger, ...] | None, start: Position, end: Position, now_ms: int
 ) -> Lag:
-    """Return the lag of a query at `start`, which is before `end`. `first` is the first entry that remains."""
+    """Return the lag of a query at `start`, which is before `end`.
+
+    `first` is the first entry at or after `start` that still exists; None if it is unknown.
+    """
     if first is not None:
         if first.position >= end:
-            # Retention has removed the rest, or only markers of transactions remain.
+            # Retention has removed the remaining entries, or only markers of transactions remain.
             return NONE
         start = max(start, first.position)
     parts = ledger_ranges(ledgers, start, end)

@@ -12,14 +12,14 @@ _log: Final = logging.getLogger(__name__)
 
 
 class PlaceLog:
-    """The locations of the last micro-batch that read anything. Used by one thread."""
+    """The locations from which the last non-empty micro-batch is read. Used by one thread."""
 
     def __init__(self) -> None:
         self.by_place: dict[str, int] = {}
-        """The number of the micro-batch's ranges that are read from each location."""
+        """The number of ranges that the micro-batch reads from each location."""
 
     def note(self, splits: Iterable[Split]) -> None:
-        """Log a change of the locations between two planned micro-batches.
+        """Store the locations of a planned micro-batch, and log a line if they differ from the previous micro-batch's.
 
         A micro-batch without splits changes nothing.
         """

@@ -1,4 +1,4 @@
-"""A stream's work besides reading: it moves the subscription, and measures and logs the lag.
+"""A stream's work besides reading: it moves the subscription, measures the lag and logs it.
 
 Driver only, once per trigger.
 """
@@ -36,7 +36,7 @@ class QueryProgress:
     """The subscription, the lag and the retention of a running query. Used by one thread."""
 
     def __init__(self, options: ReadOptions, client: BrokerClient, ledgers: KnownLedgers) -> None:
-        """Store the client, which the caller closes. `ledgers` belongs to the planner of the same query."""
+        """Store the arguments. The caller closes the client. `ledgers` belongs to the planner of the same query."""
         self._client = client
         self._ledgers = ledgers
         self._admin = admin = _brief_admin(options)
@@ -53,19 +53,19 @@ class QueryProgress:
         self._log = ProgressLog(counts=admin is not None)
 
     def begin(self, committed: Positions, ends: Positions, counted_from: Positions) -> dict[str, Any]:
-        """Follow the query and measure its lag before a micro-batch is planned.
+        """Move the subscription to the query's position and measure the lag, before a micro-batch is planned.
 
         Args:
             committed: Spark has committed the messages before these positions.
-            ends: The query will read the messages before these positions. It contains all partitions that exist.
-            counted_from: The lag counts messages from these positions on. They equal `committed`. In a run that ends
-                by itself, they are the end of this micro-batch.
+            ends: The query will read the messages before these positions. All existing partitions are in `ends`.
+            counted_from: The lag counts messages from these positions on. They are usually equal to `committed`. In a
+                run that ends by itself, they are the end of this micro-batch.
 
         Returns:
-            The lag as JSON. A value that cannot be measured is None; it never fails the query.
+            The lag as JSON. A value that cannot be measured is None. A failed measurement never fails the query.
 
         Raises:
-            PulsarError: As `SubscriptionCursors.follow` raises it.
+            PulsarError: For the same reasons as `SubscriptionCursors.follow`.
 
         """
         if self._cursors is not None:
@@ -98,7 +98,10 @@ class QueryProgress:
     def _first_entries(
         self, starts: Mapping[TopicPartition, Position]
     ) -> dict[TopicPartition, FirstEntry | None]:
-        """Look up the first entries in one attempt, because a trigger waits for them. List ledgers concurrently."""
+        """Look up the first entries in one attempt, because a trigger waits for them.
+
+        Ledgers are listed at the same time.
+        """
         self._ledgers.list_ahead(starts)
         entries = first_entries_once(self._client, list(starts.items()))
         return {partition: entries[partition, start] for partition, start in starts.items()}
@@ -123,16 +126,19 @@ class QueryProgress:
 
 
 class ProgressLog:
-    """A log with one line a minute while a query lags, and one line when the lag ends."""
+    """A log with at most one line a minute while a query lags, and one line when the lag ends."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic, *, counts: bool) -> None:
-        """Store the arguments. `counts` means that any range's messages can be counted, because `admin.url` is set."""
+        """Store the arguments.
+
+        `counts` is true if `admin.url` is set, so that the messages of any range can be counted.
+        """
         self._clock, self._counts = clock, counts
         self._next = clock()
         self._was_lagging = False
 
     def log(self, report: LagReport) -> None:
-        """Log the report, if a line is due."""
+        """Log a line about the report if the last line is a minute old, or if the lag has ended."""
         if not report.lags:
             if self._was_lagging:
                 self._was_lagging = False
@@ -152,7 +158,7 @@ class ProgressLog:
         )
 
     def _counted(self, lags: Collection[Lag]) -> str:
-        """Return the total of the counted partitions. A later trigger counts the partitions that were left out."""
+        """Return a text with the total of the counted partitions. Later triggers count the remaining partitions."""
         counted = [lag for lag in lags if lag.messages is not None]
         if not counted:
             why = "counted at the next triggers" if self._counts else "not counted without admin.url"
@@ -169,7 +175,7 @@ def _number(number: int, word: str) -> str:
 
 
 def _brief_admin(options: ReadOptions) -> AdminClient | None:
-    """Return an admin client with a short deadline, because its answers are only displayed."""
+    """Return an admin client with a short time limit, because its answers are only displayed."""
     if options.admin_url is None:
         return None
     brief = replace(

@@ -1,7 +1,8 @@
 """The lag at which Pulsar may delete messages that a stream has not read. Driver only.
 
-Without a subscription, only retention keeps messages. A subscription keeps messages until they are acknowledged. After
-a message TTL, Pulsar acknowledges messages for the subscription. From then on, retention keeps them.
+Without a subscription, only retention keeps messages. A subscription keeps messages until they are acknowledged. If a
+namespace has a message TTL, Pulsar acknowledges older messages for the subscription. From then on, only retention keeps
+these messages.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ _log: Final = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Horizon:
-    """The limit of a lag: Pulsar may delete messages that are farther back. None means no limit."""
+    """A limit of the lag, past which Pulsar may delete unread messages. A value of None means no limit."""
 
     seconds: float | None = None
     bytes: int | None = None
@@ -34,7 +35,7 @@ class Horizon:
         return self.seconds == 0 or self.bytes == 0
 
     def is_near(self, lag: Lag) -> bool:
-        """Return whether a reader's lag is more than half of this limit."""
+        """Return whether `lag` is more than half of this limit."""
         return _is_near(lag.seconds, self.seconds) or _is_near(lag.bytes, self.bytes)
 
     def __str__(self) -> str:
@@ -43,12 +44,12 @@ class Horizon:
 
 
 def horizon_of(retention: Any, ttl_seconds: Any, *, is_held: bool) -> Horizon:
-    """Return the limit for a topic, from answers of the admin REST API.
+    """Return the limit for a topic, computed from answers of the admin REST API.
 
     Args:
         retention: The topic's effective retention.
         ttl_seconds: The topic's effective message TTL.
-        is_held: Whether a subscription is at the query's position.
+        is_held: Whether a subscription at the query's position keeps the messages.
 
     """
     policy = retention if isinstance(retention, dict) else {}
@@ -58,7 +59,7 @@ def horizon_of(retention: Any, ttl_seconds: Any, *, is_held: bool) -> Horizon:
             return Horizon()
         return Horizon(ttl_seconds + 60.0 * minutes)
     if 0 in (minutes, megabytes):
-        # Pulsar keeps nothing if one of the two is 0.
+        # Pulsar retains no messages if one of the two limits is 0.
         return Horizon(0.0, 0)
     return Horizon(
         None if minutes == _FOREVER else 60.0 * minutes, None if megabytes == _FOREVER else megabytes << 20
@@ -66,7 +67,10 @@ def horizon_of(retention: Any, ttl_seconds: Any, *, is_held: bool) -> Horizon:
 
 
 class RetentionWatch:
-    """A lookup of each namespace's retention through one of its topics. It stops silently if it is not authorized."""
+    """A watch that looks up the retention of each namespace, through one of the namespace's topics.
+
+    If the role is not authorized, the watch stops its lookups and raises no error.
+    """
 
     def __init__(self, admin: AdminClient, *, is_held: bool) -> None:
         self._admin = admin
@@ -76,17 +80,17 @@ class RetentionWatch:
         self._may_look_up = True
 
     def look_up(self, partitions: Iterable[TopicPartition]) -> None:
-        """Look up the retention for all partitions of the next `warn`.
+        """Look up the retention for all partitions of the next call of `warn`.
 
-        Each namespace is logged once if it retains nothing.
+        A namespace that retains no messages is logged once.
         """
-        # Brokers do not report the policies of scalable topics through the same calls as other topics'.
+        # The calls that return the policies of a topic do not work for scalable topics.
         for partition in partitions:
             if not partition.is_segment and partition.topic.namespace not in self._horizons:
                 self._look_up_namespace(partition)
 
     def warn(self, report: LagReport) -> None:
-        """Log each topic partition with a lag of more than half of the limit."""
+        """Log each topic partition whose lag is more than half of the limit."""
         for partition, lag in report.lags.items():
             if partition.is_segment:
                 continue

@@ -1,8 +1,8 @@
 """The cursors of the query's subscription (`subscriptionName`), which follow Spark's commits. Driver only.
 
-A cursor moves only after the micro-batch is in Spark's commit log. So it may lag the query, but is never ahead of it,
-even after a crash. Pulsar keeps the messages after the cursor. The cursor passes no messages to the query and never
-moves back. The options and the checkpoint determine where a query begins and continues.
+A cursor moves only after the micro-batch is in Spark's commit log. So a cursor may lag the query, but is never ahead of
+the query, even after a crash. Pulsar keeps the messages after the cursor. The cursor delivers no messages to the query
+and never moves back. The options and the checkpoint determine where a query begins and continues.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ from pyspark_pulsar.model.position import Position
 from pyspark_pulsar.model.topic import TopicPartition
 
 _AT_ONCE: Final = 8
-# Time limit for a broker to notice that the process that held the cursor before has ended.
+# Maximum time until a broker notices that the process that held the cursor before has ended.
 _BUSY_SECONDS: Final = 10.0
 
 HasMessagesBefore = Callable[[TopicPartition, Position, Position], bool]
-"""A test for messages in a topic partition, from the first position (inclusive) to the second (exclusive)."""
+"""A function that returns whether a partition has messages from one position (inclusive) to another (exclusive)."""
 
 _log: Final = logging.getLogger(__name__)
 
 
 class SubscriptionCursors:
-    """The cursors in all topic partitions of a query. It holds the subscription until `close`. Used by one thread."""
+    """The cursors in all topic partitions of a query. They hold the subscription until `close`. Used by one thread."""
 
     def __init__(
         self,
@@ -51,14 +51,14 @@ class SubscriptionCursors:
         self._known: set[TopicPartition] = set()
 
     def follow(self, positions: Mapping[TopicPartition, Position]) -> None:
-        """Keep all messages from `positions` on, and acknowledge the messages before them.
+        """Keep all messages from `positions` on, and acknowledge the messages before `positions`.
 
-        The subscription of a new topic partition is created before Spark plans to read from the partition.
+        The subscription of a new topic partition is created before Spark plans to read the partition.
 
         Raises:
             SubscriptionBusy, PermissionDenied: A broker refuses the cursor.
-            ConnectionFailed: A broker does not answer about a new partition. For known partitions nothing is raised,
-                because a cursor that lags for a while does no harm.
+            ConnectionFailed: A broker does not answer a request for a new partition. For a known partition, the failure
+                is only logged, because a cursor that lags for a while does no harm.
 
         """
         for partition in self._cursors.keys() - positions.keys():
@@ -73,7 +73,12 @@ class SubscriptionCursors:
         self.acknowledge(positions)
 
     def acknowledge(self, positions: Mapping[TopicPartition, Position]) -> None:
-        """Acknowledge the messages before `positions`, where the cursor is held. Raise the errors of `follow`."""
+        """Acknowledge the messages before `positions`, for the cursors that are held.
+
+        Raises:
+            SubscriptionBusy, PermissionDenied: A broker refuses the cursor.
+
+        """
         sent: list[tuple[TopicPartition, Position, Future[Any]]] = []
         for partition, position in positions.items():
             cursor = self._cursors.get(partition)

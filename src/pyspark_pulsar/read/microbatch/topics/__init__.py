@@ -1,1 +1,4 @@
-"""Topics of a running stream: discovery, deletion, and their schemas. Driver only."""
+"""The topics of a running stream: how they are found, how their deletion is detected, and their schemas.
+
+Driver only.
+"""

@@ -1,7 +1,7 @@
 """A check that a stream still reads the topics in its checkpoint. Driver only.
 
-A checkpoint contains topic partitions by name. Used with other topic options, it would start the new topics at their
-first message. It would silently skip the unread messages of the previous topics.
+A checkpoint contains topic partitions by name. If a query used the checkpoint with other topic options, it would read
+the new topics from their first message. It would silently skip the unread messages of the previous topics.
 """
 
 from __future__ import annotations
@@ -22,20 +22,22 @@ _log: Final = logging.getLogger(__name__)
 _MOST_NAMES: Final = 10
 
 DeletedTopics = Callable[[set[TopicPartition]], set[TopicPartition]]
-"""The type of `TopicWatch.deleted`."""
+"""The type of the method `TopicWatch.deleted`."""
 
 
 class CheckpointTopics:
     """The topics in the checkpoint of one query. Used by one thread."""
 
     def __init__(self, options: ReadOptions, deleted: DeletedTopics) -> None:
-        """Store the arguments; `TopicWatch` has the function for `deleted`."""
+        """Store the arguments. `deleted` is the method `TopicWatch.deleted`."""
         self._options = options
         self._deleted = deleted
         self._abandoned: frozenset[TopicPartition] | None = None
 
     def check(self, held: Positions) -> None:
-        """Check the first offset that Spark passes, before it is used. All later offsets follow from that one.
+        """Check the first offset that Spark passes, before it is used.
+
+        All later offsets have the same topics, or new topics that the options name.
 
         Raises:
             OptionError: The options do not name a topic of the checkpoint.
@@ -72,14 +74,14 @@ def without_deleted(
     drained: Collection[TopicPartition] = (),
     fail: bool,
 ) -> dict[TopicPartition, Position]:
-    """Return the positions of the stream without deleted topics.
+    """Return the positions of the stream without those in deleted topics.
 
     A topic that is created later under the same name is a different topic.
 
     Args:
         former: The position of each topic partition.
-        ends: The present ends. A topic partition without one is kept unless `deleted` returns it.
-        deleted: Returns the topic partitions that do not exist.
+        ends: The present ends. If a topic partition has no end, it is removed only if `deleted` returns it.
+        deleted: Returns the topic partitions of its argument that do not exist.
         drained: The topic partitions that were read up to an end that does not move. Their deletion is no loss.
         fail: Whether to raise an error for a loss, instead of logging a warning.
 
@@ -110,11 +112,11 @@ def abandoned_topics(
     Args:
         options: The topic options, and `allowDifferentTopics`.
         held: The positions in the checkpoint.
-        deleted: Returns the topic partitions that do not exist. Deleted topics are a data loss instead
-            (`without_deleted`). It is not called if the options name all topics.
+        deleted: Returns the topic partitions of its argument that do not exist. It is called only if the options
+            do not name all topics. Deleted topics are not returned, because they are a data loss (`without_deleted`).
 
     Raises:
-        OptionError: There are such topic partitions, without `allowDifferentTopics=true`.
+        OptionError: Such topic partitions exist, and `allowDifferentTopics` is false.
 
     """
     names = _names(options)
@@ -148,7 +150,10 @@ def _names(options: ReadOptions) -> Callable[[TopicPartition], bool]:
 
 
 def _names_of(partition: TopicPartition) -> set[TopicPartition]:
-    """Return the names for a partition. A topic from before a migration belongs to the scalable topic of its name."""
+    """Return the names under which the options may name a partition.
+
+    The segments of a migrated topic include the old topic, so the name of the scalable topic includes it.
+    """
     topic = partition.topic
     return {partition, TopicPartition(topic, -1), TopicPartition(topic.as_scalable, -1)}
 

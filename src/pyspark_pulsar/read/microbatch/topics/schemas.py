@@ -1,8 +1,9 @@
 """Checks of the schemas of a running stream's topics. Driver only.
 
-A stream keeps its initial columns, so a new schema version changes nothing for it. A log line reports which columns the
-next start will have. A topic that a pattern finds later must have a schema that the query can read. Without this check,
-bytes would be decoded with the wrong schema, into wrong values without an error.
+A stream keeps its initial columns, so a new schema version changes nothing for it. A log line reports the columns that
+the query will have after its next start. If a pattern matches a new topic, the query must be able to read the topic's
+schema. Without this check, the bytes of its messages would be decoded with the wrong schema. The result would be wrong
+values without an error.
 """
 
 from __future__ import annotations
@@ -35,7 +36,10 @@ _log: Final = logging.getLogger(__name__)
 
 
 class SchemaWatch:
-    """A check of new topics at each trigger, and of at most 100 known topics a minute, in turn. Used by one thread."""
+    """A check of all new topics at each trigger, and of at most 100 known topics a minute, in turn.
+
+    Used by one thread.
+    """
 
     def __init__(
         self,
@@ -50,7 +54,7 @@ class SchemaWatch:
         Args:
             schema: The schema that the query started with.
             latest_schema: Requests the latest schema of a topic.
-            clock: The time in seconds.
+            clock: Returns monotonic seconds.
             skips_bad_rows: Whether the query continues after messages that it cannot decode (option `mode`).
 
         """
@@ -62,11 +66,11 @@ class SchemaWatch:
         self._waiting: list[TopicName] = []
         self._known: set[TopicName] | None = None
         self._logged: set[tuple[TopicName, bytes | None]] = set()
-        # Even of thousands of topics, most have the same schema.
+        # Most topics have the same schema, even if there are thousands of topics.
         self._differences_by_schema: dict[tuple[SchemaType, bytes], str] = {}
 
     def check(self, topics: Iterable[TopicName]) -> None:
-        """Check new topics, and log other changes. The query's schema was resolved from the topics of the first call.
+        """Check new topics, and log schema changes of known topics. The topics of the first call are known topics.
 
         Raises:
             SchemaError: The query cannot read a new topic.
@@ -85,7 +89,7 @@ class SchemaWatch:
             self._check_in_turn()
 
     def _check_new(self, topic: TopicName) -> None:
-        """Check a new topic. A topic without a schema stays new, because its first producer may add one."""
+        """Check a new topic. A topic without a schema stays new, because its first producer may set a schema."""
         info = self._latest_schema(topic)
         if info is None or info.type is SchemaType.NONE:
             return
@@ -122,7 +126,7 @@ class SchemaWatch:
             try:
                 info = self._latest_schema(topic)
             except PulsarError as fault:
-                # The query does not need the latest schema, so a failure does not stop it.
+                # The query does not need the latest schema, so it continues after a failure.
                 _log.warning("looking up the schema failed: %s: topic %s", fault, topic)
                 return
             if info is not None:
@@ -143,7 +147,7 @@ class SchemaWatch:
             )  # fmt: skip
 
     def _differences(self, topic: TopicName, info: SchemaInfo) -> str:
-        """Return how the next start would differ; empty if it would not."""
+        """Return the difference that the next start would make to the columns, as text; empty if it makes none."""
         started = self._schema.info
         if identity(info) == identity(started):
             return ""
@@ -165,7 +169,7 @@ class SchemaWatch:
 
 
 def differences(before: pa.Schema, after: pa.Schema) -> str:
-    """Return the differences between two schemas that a reader sees, as text; empty if there are none."""
+    """Return the differences between the columns of two schemas, as text; empty if the columns are equal."""
     old, new = ({field.name: field.type for field in schema} for schema in (before, after))
     added = [f"{name} {type_text(new[name])}" for name in new if name not in old]
     removed = [name for name in old if name not in new]

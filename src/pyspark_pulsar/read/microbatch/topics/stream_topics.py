@@ -1,11 +1,12 @@
 """The topic partitions that a stream reads, looked up at every trigger, and which of them are deleted. Driver only.
 
 Unchanged facts are not requested again. A broker sends a namespace's list of topics only if it differs from the last
-one. The number of partitions of a topic is requested only if the topic's line in that list changes. Pulsar lists a
-partition when it is created, before its first message. So a trigger costs one small request per namespace.
+list that it sent. The number of partitions of a topic is requested only if the topic's entries in the list have
+changed. Pulsar lists a partition when the partition is created, before its first message. So a trigger needs one small
+request per namespace.
 
 A topic partition that is missing from the lists is not necessarily deleted. Lists may be outdated, and a broker that is
-down lists nothing. So a stream requests the topic by name from the broker before it treats a partition as deleted.
+down lists no topics. So a stream requests the topic by name from the broker before it treats a partition as deleted.
 """
 
 from __future__ import annotations
@@ -34,12 +35,12 @@ from pyspark_pulsar.read.bounds.topics import (
 
 @dataclass(frozen=True, slots=True)
 class PresentTopics:
-    """The topics and partitions that exist now. Both are sorted."""
+    """The topics and partitions that exist now. Both tuples are sorted."""
 
     topics: tuple[TopicName, ...] = ()
     partitions: tuple[TopicPartition, ...] = ()
     layouts: tuple[TopicLayout, ...] = ()
-    """The layouts of the scalable topics among them."""
+    """The layouts of the scalable topics among `topics`."""
 
 
 class TopicWatch:
@@ -52,7 +53,12 @@ class TopicWatch:
         options: ReadOptions,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Store the arguments; `clock` returns seconds. Raise `OptionError` for invalid topic names."""
+        """Store the arguments. `clock` returns monotonic seconds.
+
+        Raises:
+            OptionError: A topic name is invalid.
+
+        """
         self._client = client
         self._admin = admin
         self._options = options
@@ -66,11 +72,11 @@ class TopicWatch:
         self._next_lookup = 0.0
 
     def present(self) -> PresentTopics:
-        """Return the topics that exist now, or existed less than `discoveryIntervalMs` ago, without deleted ones.
+        """Return the topics that exist. The result may be as old as `discoveryIntervalMs`.
 
         Raises:
-            TopicNotFoundError: A topic that the options name has never existed.
-            PulsarError: As `pattern_namespaces` raises it.
+            TopicNotFoundError: A topic that the options name did not exist at the first call.
+            PulsarError: For the same reasons as `pattern_namespaces`.
 
         """
         if self._present is not None and self._clock() < self._next_lookup:
@@ -86,13 +92,16 @@ class TopicWatch:
         return self._present
 
     def deleted(self, partitions: set[TopicPartition]) -> set[TopicPartition]:
-        """Return the partitions that do not exist according to the broker itself. `present` has not listed them."""
+        """Return those `partitions` that do not exist according to the broker.
+
+        `present` has not listed `partitions`.
+        """
         topics = sorted({partition.topic for partition in partitions})
         found = present_topic_partitions(self._client, topics).values()
         return partitions - {partition for listed in found for partition in listed or ()}
 
     def _look_up_named(self) -> bool:
-        """Return whether the partitions have changed."""
+        """Look up the topics that the options name. Return whether their partitions or layouts have changed."""
         former = self._partitions, self._layouts
         layouts = present_layouts(self._client, self._named)
         counts: dict[TopicName, int | None] = dict.fromkeys(self._named)
@@ -114,7 +123,7 @@ class TopicWatch:
         return (self._partitions, self._layouts) != former
 
     def _look_up_matches(self, pattern: TopicPattern) -> bool:
-        """Return whether a list has changed."""
+        """Look up the topics that the pattern matches. Return whether a namespace's list of topics has changed."""
         namespaces = pattern_namespaces(pattern, self._options, self._admin)
         former = {namespace: self._listings.get(namespace) for namespace in namespaces}
         listings = self._client.listings(former)

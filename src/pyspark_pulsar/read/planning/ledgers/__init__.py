@@ -1,1 +1,1 @@
-"""Ledgers of topic partitions: the parts that a range touches, and the ones that retention removed. Driver only."""
+"""Ledgers of topic partitions: the parts that a range touches, and the ledgers that retention removed. Driver only."""

@@ -1,8 +1,8 @@
 """Detection, at planning time, of messages that retention removed from a range. Driver only.
 
-Retention removes a topic's ledgers from the front. So a range has lost messages only if it begins in a ledger before
-the first existing one. There is one exception: a range that begins after the last entry of a removed ledger has lost
-nothing if the next ledger still exists. The existing ledgers do not show that case, but the ledgers seen before do.
+Retention removes a topic's oldest ledgers. So a range has lost messages only if it begins in a ledger before the first
+existing one. There is one exception: a range that begins after the last entry of a removed ledger has lost nothing if
+the next ledger still exists. The existing ledgers do not reveal that case, but ledgers from earlier lists do.
 """
 
 from __future__ import annotations
@@ -37,7 +37,8 @@ def check_loss(
 ) -> None:
     """Raise `DataLossError` if the range begins in removed ledgers; with `fail` false, log a warning instead.
 
-    `previous` contains the ledgers that this process has seen before, by id. They show how many entries were removed.
+    `previous` contains the ledgers from earlier lists of this process, by id. The number of lost entries is
+    computed from these ledgers.
     """
     if start.is_earliest or not present.ledgers or start >= end:
         return
@@ -62,11 +63,11 @@ def is_cut_off(start: Position, present: TopicLedgers) -> bool:
 
 
 def retention_ms(admin: AdminClient, partition: TopicPartition) -> int | None:
-    """Return for how many milliseconds at least a topic keeps messages that all subscriptions have acknowledged.
+    """Return how long a topic at least keeps messages that all subscriptions have acknowledged, in milliseconds.
 
     Returns:
-        The duration, or None if the topic keeps its messages forever. 0 if their size is limited, too, or if this
-        role may not read the policy.
+        The duration, or None if the topic keeps its messages forever. 0 if the size of the retained messages is also
+        limited, or if this role may not read the policy.
 
     Raises:
         PulsarError: The errors of `AdminClient`, except for a missing permission.
@@ -86,13 +87,13 @@ def retention_ms(admin: AdminClient, partition: TopicPartition) -> int | None:
 
 
 def remember(previous: Mapping[int, Ledger], present: TopicLedgers) -> dict[int, Ledger]:
-    """Return the value of `previous` for the next call: an unbroken run of the partition's ledgers, by id."""
+    """Return the value of `previous` for the next call: consecutive ledgers of the partition without a gap, by id."""
     now = present.by_id()
     return {**previous, **now} if previous.keys() & now.keys() else now
 
 
 def _lost_entries(start: Position, end: Position, first: int, previous: Mapping[int, Ledger]) -> int | None:
-    """Return the number of lost entries, or None if a ledger between `start` and `first` was never seen closed."""
+    """Return the number of lost entries, or None if a ledger between `start` and `first` was never listed as closed."""
     if start.ledger not in previous or first not in previous:
         return None
     gone = [ledger for number, ledger in previous.items() if start.ledger <= number < first]
@@ -112,9 +113,9 @@ def _first_read_entry(ledger: Ledger, start: Position) -> int:
 def advance_positions(
     previous: Mapping[TopicPartition, Position], ends: Mapping[TopicPartition, Position], *, fail: bool
 ) -> tuple[dict[TopicPartition, Position], dict[TopicPartition, Position]]:
-    """Return the positions that a stream has reached now, and the starts of partitions that it reads from scratch.
+    """Return the new positions of a stream, and the start of each partition that it reads again from its first message.
 
-    A partition that is deleted or empty by now keeps the position that the query reached.
+    If a partition was deleted or is now empty, its position is the position that the query has reached.
 
     Raises:
         DataLossError: A partition ends before the position that the query reached. With `fail` false the loss is

@@ -1,22 +1,22 @@
 """The ledgers of topic partitions that a planner remembers from one plan to the next. Driver only.
 
-No ledgers are listed without the admin REST API, nor for segments of scalable topics. A role without the permission to
-list ledgers plans without them, unless `readFrom` names a location that only the list shows. Small ranges need no list
-(`small_ranges`).
+Only the admin REST API lists ledgers, and it does not list the ledgers of segments of scalable topics. If a role may
+not list ledgers, its plans contain no ledgers. This is an error if `readFrom` names a location that needs the list.
+Small ranges need no list (`small_ranges`).
 
-A planner keeps two facts about each topic partition:
+A planner stores two facts about each topic partition:
 
-  * the ledgers as they were last listed. They are enough for a small range inside the open ledger: the broker serves
-    this range in one split in any case. So a stream that keeps up does not list the ledgers at each trigger;
-  * all ledgers that were ever listed in an unbroken run. Retention may remove the ledger at whose end a stream is. Then
-    a planner knows that nothing was lost only if it saw that ledger closed (`data_loss`). So a stream without messages
-    lists the ledgers in the background. One trigger sends the request, and a later one reads the answer. A list that is
-    fetched in between replaces it.
+  * The ledgers of the last list. They are sufficient for a small range inside the open ledger, because the broker
+    serves this range in one split in any case. So a stream without a lag does not list the ledgers at each trigger.
+  * All ledgers of consecutive lists without a gap. Retention may remove the ledger at whose end a stream is. Then a
+    planner can prove that nothing was lost only if an earlier list contained that ledger as closed (`data_loss`). So a
+    stream without messages lists the ledgers in the background. One trigger sends the request, and a later trigger
+    reads the answer. If a plan lists the ledgers in between, the background answer is discarded.
 
-A list can be requested early, while brokers report where topics end. Such an answer may be older than these ends. The
-answer is still good enough: ledgers may be closed, offloaded or removed before a task runs, and tasks handle that
-(`task.fallback`). The answer is dropped if it lacks the ledger in which the topic ends, and after a loss of messages
-was found (`forget_ahead`).
+A list can be requested early, while brokers still report the ends of topics. Such an answer may be older than these
+ends. The answer is still good enough, because ledgers may also be closed, offloaded or removed before a task runs.
+Tasks handle such changes (`task.fallback`). The answer is discarded if it does not contain the ledger in which the
+topic ends. It is also discarded after a loss of messages was found (`forget_ahead`).
 """
 
 from __future__ import annotations
@@ -53,13 +53,13 @@ from pyspark_pulsar.read.planning.ledgers.topic_ledgers import (
 _log: Final = logging.getLogger(__name__)
 
 _REFRESH_SECONDS: Final = 600.0
-"""How often ledgers are listed in the background: more often than any useful retention removes them."""
+"""Time between two background lists of a topic partition. Any useful retention keeps ledgers longer."""
 _MOST_BACKGROUND_LISTS: Final = 16
-"""Most background requests in flight. The partitions that were listed longest ago are first."""
+"""Maximum number of open background requests. The partitions that were listed longest ago are requested first."""
 
 
 class KnownLedgers:
-    """The ledgers that one planner knows. Used by one thread."""
+    """The ledgers that one planner remembers. Used by one thread."""
 
     def __init__(
         self,
@@ -73,9 +73,10 @@ class KnownLedgers:
 
         Args:
             options: The options of the read.
-            admin: None: no ledgers are listed. The caller closes the client.
+            admin: The admin client, which the caller closes. With None, no ledgers are listed.
             report: Logs a text once for each planner.
-            uses_tables: Compare topics' tables with the ledgers, which requires a list for each topic partition.
+            uses_tables: Whether topics' tables are compared with the ledgers, so that each topic partition needs a
+                list.
 
         """
         self._options = options
@@ -88,25 +89,28 @@ class KnownLedgers:
         self._present: dict[TopicPartition, TopicLedgers] = {}
         self._seen: dict[TopicPartition, dict[int, Ledger]] = {}
         self._listed_at: dict[TopicPartition, float] = {}
-        """When the ledgers were last listed, by `time.monotonic`."""
+        """The time of the last list, by `time.monotonic`."""
         self._background: dict[TopicPartition, Future[TopicLedgers]] = {}
-        """Background requests whose answers are not read yet."""
+        """Background requests whose answers have not been read yet."""
 
     @property
     def is_possible(self) -> bool:
-        """True if there is an admin REST API to list ledgers."""
+        """True if an admin REST API is set, which can list ledgers."""
         return self._admin is not None
 
     def get(self, partition: TopicPartition) -> TopicLedgers | None:
-        """Return the ledgers as they were last listed, or None if they never were."""
+        """Return the ledgers of the last list, or None if the ledgers were never listed."""
         return self._present.get(partition)
 
     def ever_listed(self, partition: TopicPartition) -> Mapping[int, Ledger]:
-        """Return all ledgers seen so far, by id, including removed ones: the argument `previous` of `check_loss`."""
+        """Return all ledgers of consecutive lists, by id, including removed ledgers.
+
+        Pass them to `check_loss` as `previous`.
+        """
         return self._seen.get(partition, {})
 
     def fetch(self, requests: Iterable[RangeRequest]) -> dict[TopicPartition, TopicLedgers]:
-        """Return the ledgers of the ranges that a plan needs: listed now, or remembered if that is enough.
+        """Return the ledgers of the ranges that a plan needs: listed now, or remembered if these are sufficient.
 
         Raises:
             PulsarError: The errors of `AdminClient`. With `readFrom=auto` or `broker` a missing permission is logged.
@@ -134,17 +138,17 @@ class KnownLedgers:
         return {request.partition: self._present[request.partition] for request in listed}
 
     def update(self, ledgers: Mapping[TopicPartition, TopicLedgers]) -> None:
-        """Replace the remembered ledgers with ones that contain more facts."""
+        """Replace the remembered ledgers with the same ledgers that contain more facts."""
         self._present.update(ledgers)
 
     # Before a plan
 
     def may_list_ahead(self, partitions: Collection[TopicPartition]) -> bool:
-        """Return whether the partitions are few enough (`FEW`) to list their ledgers without need."""
+        """Return whether there are at most `FEW` partitions, so that their ledgers may be listed in advance."""
         return self._admin is not None and 0 < len(partitions) <= FEW
 
     def list_ahead(self, partitions: Iterable[TopicPartition], *, with_striping: bool = False) -> None:
-        """Start to list the ledgers, and with `with_striping` the bookies that store them. Raises nothing."""
+        """Start to list the ledgers, and with `with_striping` also the bookies that store them. No error is raised."""
         if self._admin is None:
             return
         fetch = partial(fetch_striped, self._admin) if with_striping else self._fetch_one(self._admin)
@@ -185,7 +189,7 @@ class KnownLedgers:
         return answers
 
     def forget_ahead(self, partitions: Iterable[TopicPartition]) -> None:
-        """Drop the lists that `list_ahead` requested, because newer facts are known of these topic partitions."""
+        """Discard the lists that `list_ahead` requested, because newer facts about these topic partitions are known."""
         for partition in partitions:
             self._ahead.pop(partition, None)
 
@@ -196,9 +200,10 @@ class KnownLedgers:
     # Background lists of a stream
 
     def keep_up(self, partitions: Iterable[TopicPartition]) -> None:
-        """List ledgers that were not listed for a long time, a few at a time. A stream calls this at its triggers.
+        """List ledgers that were not listed for a long time, a few at a time.
 
-        Does not wait, and raises no error if the admin REST API does not answer.
+        A stream calls this method at its triggers. The method does not wait, and raises no error if the admin REST API
+        does not answer.
         """
         if self._admin is None:
             return
@@ -232,9 +237,9 @@ class KnownLedgers:
     def closed(
         self, positions: Mapping[TopicPartition, Position]
     ) -> dict[TopicPartition, tuple[Position, Position]]:
-        """Return the end of each position's closed ledger, and the start of the ledger after it.
+        """Return the end of each position's ledger, if it is closed, and the start of the ledger after it.
 
-        Positions in an open ledger are left out. Raises the errors of `AdminClient`.
+        Positions in an open ledger are not in the result. The errors of `AdminClient` are raised.
         """
         if self._admin is None:
             return {}
@@ -258,15 +263,15 @@ class KnownLedgers:
         for partition, ledgers in fresh.items():
             self._seen[partition] = remember(self._seen.get(partition, {}), ledgers)
             self._listed_at[partition] = time.monotonic()
-            # A background request in flight has an older answer than this one.
+            # The answer to an earlier background request is older than this list.
             self._background.pop(partition, None)
         self._present.update(fresh)
 
     def is_enough(self, request: RangeRequest) -> bool:
-        """Return whether the remembered ledgers are enough, because the range is inside the last one, an open ledger.
+        """Return whether the remembered ledgers are sufficient: the range is inside the last ledger, which is open.
 
-        The broker serves an open ledger in any case. The broker has just reported the range's end, so the ledger
-        exists.
+        The broker serves an open ledger in any case. The ledger still exists, because the broker has just reported the
+        range's end in it.
         """
         known = self._present.get(request.partition)
         if known is None or not known.ledgers:
@@ -279,5 +284,5 @@ class KnownLedgers:
 
 
 def _listed(partitions: Iterable[TopicPartition]) -> Iterable[TopicPartition]:
-    """Leave out segments of scalable topics, because the admin REST API does not list their ledgers."""
+    """Return the partitions that are not segments, because the admin REST API does not list the ledgers of segments."""
     return (partition for partition in partitions if not partition.is_segment)

@@ -1,4 +1,4 @@
-"""The parts of a topic partition's range, one for each ledger, and where each can be cut. Driver only; no I/O."""
+"""The parts of a topic partition's range, one for each ledger, and how each part is cut. Driver only; no I/O."""
 
 from __future__ import annotations
 
@@ -18,34 +18,34 @@ _BROKER: Final = FromBroker()
 
 @dataclass(frozen=True, slots=True)
 class LedgerRange:
-    """The part of a range that is in one ledger. With `ledger` None, nothing is known about its ledgers.
+    """The part of a range that is in one ledger, from `start` (inclusive) to `end` (exclusive); not empty.
 
-    From `start` (inclusive) to `end` (exclusive); not empty.
+    If `ledger` is None, the ledgers of the range are unknown.
     """
 
     start: Position
     end: Position
     ledger: Ledger | None
     location: EntryLocation = _BROKER
-    """Where to read it: the broker, until the step placement sets another location."""
+    """The location to read the range from: the broker, until the step placement sets another location."""
     is_compacted: bool = False
-    """The `ledger` is a compacted view. Positions do not show its entries, so the range is not cut."""
+    """True if `ledger` is a compacted view. Positions do not determine its entries, so the range is not cut."""
 
     @property
     def entries(self) -> int:
-        """The number of entries that the range touches; 1 for a range that cannot be cut."""
+        """The number of entries in the range; 1 if the range cannot be cut."""
         if self.is_compacted or self.start.ledger != self.end.ledger:
             return 1
         return self.end.entry - self.start.entry + (1 if self.end.batch_index > 0 else 0)
 
     @property
     def sized_location(self) -> EntryLocation:
-        """The location, with the number of entries if the ledger shows it."""
+        """The location, with the number of entries if the ledger determines it."""
         return self.location.with_entries(None if self.ledger is None or self.is_compacted else self.entries)
 
     @property
     def entry_bytes(self) -> float:
-        """The mean size of an entry in the ledger, in bytes; 0 if it is unknown."""
+        """The mean size of an entry in the ledger, in bytes; 0 if the size is unknown."""
         ledger = self.ledger
         if self.is_compacted and ledger is not None:
             return float(ledger.size)
@@ -53,11 +53,11 @@ class LedgerRange:
 
     @property
     def entry_rows(self) -> float | None:
-        """The messages in an entry; always None, because ledgers do not count messages."""
+        """The mean number of messages per entry; always None, because the number of messages of a ledger is unknown."""
         return None
 
     def cut_at(self, entries: Iterable[int]) -> list[LedgerRange]:
-        """Cut the range before each of these entries, which are sorted; ignore entries outside of the range."""
+        """Cut the range before each of these sorted entries. Entries outside of the range are ignored."""
         borders = [
             border
             for entry in entries
@@ -82,14 +82,14 @@ class LedgerRange:
 
 
 def ledger_ranges(ledgers: tuple[Ledger, ...] | None, start: Position, end: Position) -> list[LedgerRange]:
-    """Return the parts of a range, one for each ledger, in order, all of them at the broker.
+    """Return the parts of a range, one for each ledger, in order. All parts are at the broker.
 
     A position after the last entry of a closed ledger, or in a removed ledger, means the start of the next ledger.
 
     Args:
-        ledgers: Sorted by id; None if they are unknown.
-        start: Inclusive.
-        end: Exclusive.
+        ledgers: All ledgers, sorted by id; None if they are unknown.
+        start: The start of the range (inclusive).
+        end: The end of the range (exclusive).
 
     """
     if start >= end:
@@ -97,7 +97,7 @@ def ledger_ranges(ledgers: tuple[Ledger, ...] | None, start: Position, end: Posi
     if not ledgers:
         return [LedgerRange(start, end, None)]
     ranges: list[LedgerRange] = []
-    # A topic partition may have thousands of ledgers, and a micro-batch touches one or two of them.
+    # A topic partition may have thousands of ledgers, but a micro-batch reads only one or two of them.
     begin = bisect_left(ledgers, start.ledger, key=_id)
     after = bisect_right(ledgers, end.ledger, key=_id)
     for index, ledger in enumerate(ledgers[begin:after], begin):

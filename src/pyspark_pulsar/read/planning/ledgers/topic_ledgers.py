@@ -2,15 +2,15 @@
 
 This module merges two resources, because neither contains all facts:
 
-  * `internal-info` contains the time when a ledger was closed, its number of entries, and its id in tiered storage. It
-    is not sorted. It also contains an offload id if the offload of a ledger failed.
-  * `internalStats` contains the existing ledgers, the ones that are offloaded completely, and how far the open ledger
-    is written.
+  * `internal-info` contains the closing time of a ledger, its number of entries, and its id in tiered storage. Its
+    ledgers are not sorted. It also contains an offload id if the offload of a ledger failed.
+  * `internalStats` contains the existing ledgers, which of them are completely offloaded, and the size of the open
+    ledger so far.
 
-Answers with many ledgers are slow. So both resources are requested at the same time if the topic partitions are few.
-Many topic partitions are requested from `internalStats` first. If a partition has only the open ledger, `internal-info`
-adds only the creation time. If the striping is needed too, `internal-info` is requested first, because it shows how
-many ledgers a broker would have to open for the striping.
+Answers with many ledgers are slow. So for few topic partitions, both resources are requested at the same time. For many
+topic partitions, `internalStats` is requested first. If a partition has only the open ledger, `internal-info` adds only
+the creation time. If the striping is needed too, `internal-info` is requested first. It shows how many ledgers a broker
+would have to open to report the striping.
 """
 
 from __future__ import annotations
@@ -41,24 +41,24 @@ class TopicLedgers:
     """The ledgers of one topic partition at one point in time."""
 
     ledgers: tuple[Ledger, ...]
-    """In order, without the ones that retention removed."""
+    """The existing ledgers, sorted by id."""
     compacted: Ledger | None = None
     """The compacted view, which covers the topic up to `compacted_until`."""
     compacted_until: Position | None = None
-    """The position after the last message that compaction has read."""
+    """The position after the last message that compaction has read; None without a compacted view."""
     compaction_is_clear: bool = True
-    """False while a compaction finishes: the reported view and its reported end do not belong together."""
+    """False while a compaction finishes, because the reported view and the reported end do not belong together then."""
     created: str | None = None
     """The creation time of the topic partition, such as `2026-01-31T08:00:00.000Z`; None if it is not reported."""
 
     striping_fault: PulsarError | None = field(default=None, compare=False)
-    """Why brokers refused to report the striping, if it was requested."""
+    """The error with which brokers refused to report the striping; None without such an error."""
 
     def by_id(self) -> dict[int, Ledger]:
         return {ledger.id: ledger for ledger in self.ledgers}
 
     def lacks_striping(self, ids: Collection[int]) -> bool:
-        """Return whether the striping of some of these ledgers is unknown and was not requested yet."""
+        """Return whether the striping of some of these ledgers is unknown and has not been requested yet."""
         return self.striping_fault is None and any(
             ledger.metadata is None and ledger.id in ids for ledger in self.ledgers
         )
@@ -67,14 +67,14 @@ class TopicLedgers:
 def fetch_ledgers(
     admin: AdminClient, partitions: Iterable[TopicPartition], *, with_created: bool = True
 ) -> dict[TopicPartition, TopicLedgers]:
-    """Return the ledgers of all partitions; request some partitions at the same time.
+    """Return the ledgers of all partitions. Several partitions are requested at the same time.
 
-    With `with_created` false, `created` may be None. Raises the errors of `AdminClient`.
+    With `with_created` false, `created` may be None. The errors of `AdminClient` are raised.
     """
     listed = list(partitions)
     if 2 * len(listed) > _AT_ONCE:
-        # An answer with thousands of ledgers needs many times the memory of its parsed form. So each thread parses
-        # its answer. `map` and not `begin`: after one request fails, `map` does not send the ones that still wait.
+        # An answer with thousands of ledgers needs many times the memory of its parsed form. So each thread parses its
+        # answer. After one request has failed, `map` does not send the remaining requests, but `begin` would.
         fetch = partial(fetch_one, admin, with_created=with_created)
         return dict(zip(listed, admin.map(fetch, listed), strict=True))
     # For a few partitions, both resources are requested at the same time.
@@ -87,9 +87,9 @@ def fetch_ledgers(
 
 
 def fetch_striped(admin: AdminClient, partition: TopicPartition) -> TopicLedgers:
-    """Return the ledgers of one partition with their striping, if the closed ledgers are few and not all offloaded.
+    """Return the ledgers of one partition, with their striping if the ledgers are few and not all offloaded.
 
-    `striping_fault` contains the reason if brokers do not report the striping. Raises the errors of `AdminClient`.
+    If brokers do not report the striping, `striping_fault` is the reason. The errors of `AdminClient` are raised.
     """
     info = admin.topics.internal_info(partition)
     stats, fault = _stats_with_striping(admin, partition) if _is_striping_cheap(info) else (None, None)
@@ -119,7 +119,7 @@ def _is_striping_cheap(info: Mapping[str, Any]) -> bool:
 
 
 def fetch_one(admin: AdminClient, partition: TopicPartition, *, with_created: bool = True) -> TopicLedgers:
-    """Return the ledgers of one partition, requested in the calling thread. See `fetch_ledgers`."""
+    """Return the ledgers of one partition, requested in the calling thread. `fetch_ledgers` has the same arguments."""
     stats = admin.topics.internal_stats(partition)
     is_one_open = stats.get("state") == _OPEN and len(stats.get("ledgers") or ()) == 1
     info = _NO_INFO if is_one_open and not with_created else admin.topics.internal_info(partition)
@@ -136,14 +136,14 @@ def fetch_striping(
     *,
     at_any_cost: bool = False,
 ) -> dict[TopicPartition, TopicLedgers]:
-    """Return the ledgers, with their striping where the request is cheap compared to the read, or `at_any_cost`.
+    """Return the ledgers, with their striping if its request is cheap compared to the read, or `at_any_cost`.
 
     A broker opens all ledgers of a topic partition to report the striping.
 
     Args:
         admin: Any admin client.
         chosen: The ledgers of each topic partition, and the ids of the ledgers to read.
-        at_any_cost: Request the striping of all partitions.
+        at_any_cost: Whether to request the striping of all partitions.
 
     """
     cheap = [
@@ -166,7 +166,7 @@ def _striped(admin: AdminClient, partition: TopicPartition, known: TopicLedgers)
 
 
 def with_striping(known: TopicLedgers, stats: Mapping[str, Any]) -> TopicLedgers:
-    """Return `known` with the ensembles from an answer that contains metadata."""
+    """Return `known` with the striping from `stats`, an answer of `internalStats` that contains metadata."""
     texts = {ledger.get("ledgerId"): ledger.get("metadata") for ledger in stats.get("ledgers", ())}
 
     def filled(ledger: Ledger) -> Ledger:
@@ -183,7 +183,7 @@ def parse_ledgers(info: Mapping[str, Any], stats: Mapping[str, Any], where: str)
     """
     try:
         facts = {int(ledger["ledgerId"]): ledger for ledger in info["ledgers"]}
-        # Brokers report the present instead of an unknown time, such as the closing time of the open ledger.
+        # If a time is unknown, such as the closing time of the open ledger, brokers report the present time instead.
         requested_at = {ledger.get("timestamp") for ledger in facts.values() if ledger.get("entries") is None}
         facts |= {
             number: {**ledger, "timestamp": 0}
@@ -207,7 +207,7 @@ def parse_ledgers(info: Mapping[str, Any], stats: Mapping[str, Any], where: str)
 
 
 def _instant(reported: Any) -> str | None:
-    """Return the time in one form, because each broker uses its own time zone and number of digits."""
+    """Return the time in a common form, because brokers differ in their time zones and numbers of digits."""
     if reported is None:
         return None
     try:
@@ -228,12 +228,12 @@ def _ledger(
     is_last: bool,
 ) -> Ledger:
     # Only a closed ledger has a number of entries in the metadata store. A ledger that was closed between the two
-    # answers counts as open, because its end is unknown.
+    # answers is treated as open, because its end is unknown.
     is_closed = info.get("entries") is not None and not (is_last and topic.get("state") == _OPEN)
     if is_closed:
         entries, size = int(info["entries"]), int(info.get("size", stats["size"]))
     elif is_last:
-        # The list has no numbers for the open ledger, but the topic's own numbers describe it.
+        # The list does not contain the size of the open ledger, but the answer about the topic does.
         entries, size = int(topic["currentLedgerEntries"]), int(topic["currentLedgerSize"])
     else:
         entries, size = int(stats["entries"]), int(stats["size"])

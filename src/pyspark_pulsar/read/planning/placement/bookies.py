@@ -1,4 +1,4 @@
-"""The bookies of a cluster: their addresses, and which of them answer the driver. Driver only."""
+"""The bookies of a cluster: their addresses, and which bookies answer the driver. Driver only."""
 
 from __future__ import annotations
 
@@ -45,20 +45,21 @@ class PresentBookies:
 
     ids: tuple[str, ...] = ()
     answers: Mapping[str, ConnectionLost | None] = field(default_factory=dict)
-    """The fault of each queried bookie, or None if the bookie answers the driver. A known address replaces an id that
-    is not an address."""
+    """The fault of each queried bookie, or None if the bookie answers the driver.
+
+    A bookie is named by its known address if its id is not an address."""
 
 
 @dataclass(frozen=True, slots=True)
 class BookiesFound:
-    """The bookies that the driver knows. A known address replaces an id that is not an address."""
+    """The bookies that the driver knows. A bookie is named by its known address if its id is not an address."""
 
     names: tuple[str, ...]
-    """All bookies."""
+    """The names of all bookies."""
     up: frozenset[str]
     """The bookies that answer the driver."""
     notes: tuple[str, ...]
-    """Why the other bookies are not used; with `readFrom=auto` only."""
+    """The reasons why the other bookies are not used. The tuple is empty unless `readFrom` is `auto`."""
 
 
 def find_bookies(
@@ -68,19 +69,19 @@ def find_bookies(
     known: dict[TopicPartition, TopicLedgers],
     ahead: EarlyRequest[PresentBookies] | None = None,
 ) -> tuple[BookiesFound, dict[TopicPartition, TopicLedgers]]:
-    """Return all bookies, and the ledgers with their striping, as far as this role may see them.
+    """Return all bookies, and the ledgers with their striping, if this role may read this information.
 
     Args:
         options: The options of the read.
-        admin: Any admin client.
+        admin: The admin client.
         touched: The ledgers of each topic partition, and the ids of the ledgers to read.
-        known: The ledgers to complete.
-        ahead: An early request for `present_bookies`, if one was sent.
+        known: The ledgers to complete with their striping.
+        ahead: An early request for `present_bookies`; None if no such request was sent.
 
     Raises:
         OptionError: With `readFrom=bookie`, the address of a bookie that stores these ledgers is unknown.
-        PulsarError: The errors of `AdminClient`. With `readFrom=bookie`, also the first refusal of a bookie if no
-            bookie answers.
+        PulsarError: For the same reasons as `AdminClient`. With `readFrom=bookie`, also the first refusal of a bookie,
+            if no bookie answers.
 
     """
     present, known = _list_bookies(options, admin, touched, known, ahead)
@@ -103,10 +104,10 @@ def _list_bookies(
     known: dict[TopicPartition, TopicLedgers],
     ahead: EarlyRequest[PresentBookies] | None,
 ) -> tuple[PresentBookies, dict[TopicPartition, TopicLedgers]]:
-    """Return all bookies, including the ones that only ledgers name, and the ledgers."""
+    """Return all bookies, including bookies that only the ledgers' striping names, and the ledgers."""
     if ahead is None or not ahead.is_recent:
         ahead = EarlyRequest(admin.begin(present_bookies, options, admin))
-    # Querying bookies replaces what brokers do not report. `auto` can plan without any of the answers.
+    # The bookies' own answers replace information that brokers do not report. `auto` needs none of the answers.
     tolerated = _REFUSALS if options.read_from == AUTO else (PermissionDenied,)
     present, unlisted = PresentBookies(), None
     known, unstriped = _striped(admin, touched, known, tolerated)
@@ -134,9 +135,9 @@ def _striped(
     *,
     at_any_cost: bool = False,
 ) -> tuple[dict[TopicPartition, TopicLedgers], PulsarError | None]:
-    """Return `known` with the striping of the `touched` ledgers, and the reason if brokers do not report some of it.
+    """Return `known` with the striping of the `touched` ledgers, and the error if brokers do not report all of it.
 
-    Raises the reason if it is not `tolerated`.
+    An error that is not `tolerated` is raised.
     """
     fault = next((ledgers.striping_fault for ledgers, _ in touched.values() if ledgers.striping_fault), None)
     try:
@@ -149,9 +150,9 @@ def _striped(
 
 
 def present_bookies(options: ReadOptions, admin: AdminClient) -> PresentBookies:
-    """Return the bookies that brokers list, and which of them answer the driver if `find_bookies` needs to know.
+    """Return the bookies that brokers list, and which of them answer the driver, if `find_bookies` needs this.
 
-    Raises the errors of `AdminClient`, and `OptionError` for files of certificates.
+    The errors of `AdminClient` are raised, and `OptionError` for certificate files.
     """
     bookies = admin.bookies.ids()
     directory = find_addresses(options, admin, bookies)
@@ -172,13 +173,14 @@ def _addresses(options: ReadOptions, bookies: Iterable[str]) -> dict[str, Bookie
 def _trusts(options: ReadOptions, security: BookieSecurity) -> bool:
     """Return whether the driver uses bookies without querying them first.
 
-    Without TLS and credentials, a bookie can refuse only because it requires a password. The task reports that.
+    Without TLS and credentials, a bookie can refuse only because it requires a password. The task reports such a
+    refusal.
     """
     return options.read_from == BOOKIE and security == PLAIN
 
 
 def _at_addresses(ledgers: TopicLedgers, directory: Directory) -> TopicLedgers:
-    """Replace bookie ids that are not addresses with known addresses, so tasks need not look them up."""
+    """Replace bookie ids that are not addresses with known addresses, so that tasks do not look up the addresses."""
     if not directory.addresses:
         return ledgers
 
@@ -215,17 +217,17 @@ def _answering(
     holders: set[str],
     present: PresentBookies,
 ) -> tuple[frozenset[str], tuple[str, ...]]:
-    """Return the bookies that answer the driver, and notes about the others.
+    """Return the bookies that answer the driver, and notes about the bookies that do not.
 
     Args:
         options: The options of the read.
         bookies: Ids or addresses of all bookies.
         directory: The addresses of bookies whose ids are not addresses.
-        holders: The bookies that store the ledgers to read; empty if they are unknown.
-        present: The answers so far.
+        holders: The bookies that store the ledgers to read; empty if these bookies are unknown.
+        present: The bookies that have already been queried, with their answers.
 
     Raises:
-        PulsarError: With `readFrom=bookie`, the first refusal, if no bookie answers.
+        PulsarError: With `readFrom=bookie`, no bookie answers. The error is the first refusal of a bookie.
 
     """
     addresses = _addresses(options, bookies)
@@ -264,7 +266,7 @@ def _answering(
 def _query(
     options: ReadOptions, addresses: Mapping[str, BookieAddress], security: BookieSecurity
 ) -> dict[str, ConnectionLost | None]:
-    """Return the fault of each bookie, or None if the bookie answers; leave out bookies in quarantine.
+    """Return the fault of each bookie, or None if the bookie answers. Bookies in quarantine are not queried.
 
     A stream plans every few seconds, so a bookie that did not answer must not delay each plan.
     """

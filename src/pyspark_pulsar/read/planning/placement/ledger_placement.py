@@ -1,4 +1,4 @@
-"""The location of each closed ledger, from the option `readFrom` and from what can be reached. Driver only."""
+"""The location of each closed ledger, chosen by option `readFrom` and by which servers answer. Driver only."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _log: Final = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """The locations that the driver knows for ledgers."""
+    """The locations of ledgers that the driver has found."""
 
     read_from: str
     bookies: tuple[str, ...] = ()
@@ -40,17 +40,17 @@ class Placement:
     tiered: Mapping[tuple[TopicPartition, int], TieredLedger] = field(default_factory=dict)
     """The ledgers that can be read from tiered storage, by topic partition and ledger id."""
     kept: frozenset[int] = frozenset()
-    """Ids of offloaded ledgers whose copy cannot be read, but that bookies still store; for `auto` only."""
+    """Ids of offloaded ledgers that are read from bookies because their copy cannot be read; empty unless `auto`."""
     notes: tuple[str, ...] = ()
-    """Why some bookies are not used; for `auto` only."""
+    """The reasons why some bookies are not used; empty unless `readFrom` is `auto`."""
 
     def locate(
         self, partition: TopicPartition, ranges: Iterable[LedgerRange], known: TopicLedgers | None
     ) -> list[LedgerRange]:
-        """Return the ranges with their locations, and with their ledgers from `known`.
+        """Return the ranges with their locations. Each range has its ledger from `known`.
 
-        A range in tiered storage is cut where a reader can start without fetching the entries before. Raises the
-        errors of `of`.
+        A range in tiered storage is cut at the entries where a reader can start without fetching earlier entries. The
+        errors of `location_of` are raised.
         """
         by_id = known.by_id() if known is not None else {}
         located: list[LedgerRange] = []
@@ -69,7 +69,10 @@ class Placement:
         return located
 
     def location_of(self, partition: TopicPartition, ledger: Ledger) -> EntryLocation:
-        """Return the location of a ledger; raise `LedgerUnavailable` if `readFrom` names a location without it."""
+        """Return the location of a ledger.
+
+        Raise `LedgerUnavailable` if the ledger is not in the location of `readFrom`.
+        """
         if ledger.is_open or self.read_from == BROKER:
             return FromBroker()
         copy = self.tiered.get((partition, ledger.id))
@@ -85,7 +88,7 @@ class Placement:
         return FromBroker()
 
     def _of_view(self, partition: TopicPartition, view: Ledger) -> EntryLocation:
-        """Return the location of a compacted view. Brokers do not report its bookies, but it is always on bookies."""
+        """Return the location of a compacted view. The view is always on bookies, but brokers do not report which."""
         if self.read_from == TIERED:
             raise LedgerUnavailable(
                 f"{partition}: expected the compacted view in tiered storage because of readFrom=tiered, but it is "
@@ -100,13 +103,13 @@ class Placement:
         return self._is_served(ledger.metadata)
 
     def _is_served(self, striping: LedgerMetadata | None) -> bool:
-        """Return whether bookies can serve each entry; if the striping is unknown, whether any bookie is up.
+        """Return whether bookies can return each entry. If the striping is unknown, return whether any bookie answers.
 
-        A task that finds no replica continues at the broker.
+        If a task finds no replica, it continues at the broker.
         """
         if striping is None:
             return bool(self.up)
-        # Checking such entries needs the ledger's password, which brokers do not reveal.
+        # Checking such entries needs the ledger's password, which brokers do not report.
         return striping.digest != "HMAC" and all(
             sum(bookie not in self.up for bookie in ensemble.bookies) < striping.write_quorum
             for ensemble in striping.ensembles
@@ -121,20 +124,21 @@ def find_placement(
     views: bool = False,
     ahead: EarlyRequest[PresentBookies] | None = None,
 ) -> tuple[Placement, dict[TopicPartition, TopicLedgers]]:
-    """Return the locations of the `touched` ledgers, and all ledgers, with the striping that became known.
+    """Return the locations of the `touched` ledgers, and all ledgers, completed with the striping that was found.
 
-    Requests that need a superuser are optional where possible. With `readFrom=auto` all answers are optional.
+    If a request needs a superuser, its failure is tolerated where possible. With `readFrom=auto`, every failed request
+    is tolerated.
 
     Args:
         options: The options of the read.
-        admin: Any admin client.
+        admin: The admin client.
         touched: The ledgers of each topic partition, and the ids of the ledgers to read.
-        views: Find a location for compacted views, too.
-        ahead: An early request for `present_bookies`, if one was sent.
+        views: Whether to find locations for compacted views, too.
+        ahead: An early request for `present_bookies`; None if no such request was sent.
 
     Raises:
         OptionError: With `readFrom=bookie`, the address of a bookie that stores these ledgers is unknown.
-        PulsarError: The errors of `AdminClient` and `tiered_ledgers`.
+        PulsarError: For the same reasons as `AdminClient` and `tiered_ledgers`.
 
     """
     known = {partition: ledgers for partition, (ledgers, _) in touched.items()}

@@ -1,4 +1,4 @@
-"""The offloaded ledgers that can be read from tiered storage, and where their blocks begin. Driver only.
+"""The offloaded ledgers that can be read from tiered storage, and the first entries of their blocks. Driver only.
 
 The driver checks each copy before it makes splits. A copy may be in a location that the policy no longer names, or may
 need credentials that the query does not have. A copy may also lack entries, although the broker reports it as complete.
@@ -32,7 +32,7 @@ class TieredLedger:
     ledger: Ledger
     store: TieredStore
     first_entries: tuple[int, ...]
-    """Sorted, starting with 0: the entries at which a reader can begin without fetching the entries before."""
+    """The entries at which a reader can begin without fetching earlier entries; sorted, the first is 0."""
 
 
 def tiered_ledgers(
@@ -40,14 +40,14 @@ def tiered_ledgers(
 ) -> dict[tuple[TopicPartition, int], TieredLedger]:
     """Return the offloaded ledgers that can be read from tiered storage, by topic partition and ledger id.
 
-    With `readFrom=auto`, ledgers that cannot be read there are left out, and a warning reports their number and a
-    reason.
+    With `readFrom=auto`, ledgers that cannot be read from tiered storage are left out. A warning contains their number
+    and one of the reasons.
 
     Raises:
         LedgerUnavailable: With `readFrom=tiered`, an offloaded ledger cannot be read.
         PrerequisiteMissing: With `readFrom=tiered`, a package for the storage is not installed.
         OptionError: The options of the storage are wrong.
-        PulsarError: The errors of `admin`.
+        PulsarError: For the same reasons as `admin`.
 
     """
     must = options.read_from == "tiered"
@@ -96,7 +96,7 @@ def _open_all(
     store: TieredStore, timeout: float, offloaded: list[tuple[TopicPartition, Ledger]]
 ) -> list[TieredLedger | LedgerUnavailable | PrerequisiteMissing]:
     first = _open(store, timeout, *offloaded[0])
-    # A fault of the store itself applies to all ledgers, so the other ledgers are not tried.
+    # A fault of the store itself affects all ledgers, so the other ledgers are not tried.
     if isinstance(first, (TieredStorageUnavailable, PrerequisiteMissing)):
         return [first] * len(offloaded)
     return [first, *map_concurrently(lambda pair: _open(store, timeout, *pair), offloaded[1:])]

@@ -23,10 +23,11 @@ _ROW_LENGTH: Final = 256
 def kept_by_bookies(
     options: ReadOptions, ledgers: Sequence[tuple[TopicPartition, Ledger]], bookies: Collection[str]
 ) -> frozenset[int]:
-    """Return the ids of the `ledgers`, none of them empty, whose first entry one of these bookies returns.
+    """Return the ids of those `ledgers` whose first entry one of these bookies returns. No ledger may be empty.
 
-    Only the read itself shows whether the bookies store the other entries, too. The newest ledgers are tried first.
-    If none of a long row is stored, all older ledgers count as deleted, because ledgers are offloaded in order.
+    Only the read itself shows whether the bookies store the other entries, too. The newest ledgers are tried first, in
+    groups. If no ledger of a group is stored, all older ledgers are treated as deleted. The reason is that ledgers are
+    offloaded in order.
     """
     known = tuple(sorted(bookies))
     if not known:

@@ -16,12 +16,12 @@ from pyspark_pulsar.read.planning.placement.ledger_placement import find_placeme
 
 
 class Placer:
-    """The component of a planner that fills in locations. Used by one thread."""
+    """The component of a planner that sets the locations of ranges. Used by one thread."""
 
     def __init__(
         self, options: ReadOptions, admin: AdminClient | None, report: Callable[[str], None]
     ) -> None:
-        """Create a placer; without `admin`, every location is the broker. `report` logs a text once per planner."""
+        """Create a placer. Without `admin`, every location is the broker. `report` logs a text once per planner."""
         self._options = options
         self._admin = admin
         self._report = report
@@ -34,16 +34,16 @@ class Placer:
 
     @property
     def needs_bookies(self) -> bool:
-        """True if plans need to know which bookies answer."""
+        """True if plans need the bookies that answer."""
         return self._admin is not None and self._options.read_from in (AUTO, BOOKIE)
 
     def request_early(self) -> None:
-        """Start to find the bookies that answer, for a plan that is made soon. Raises nothing."""
+        """Start to query bookies for a plan that is made soon. No error is raised."""
         if self._admin is not None and self.needs_bookies:
             self._ahead = EarlyRequest(self._admin.begin(present_bookies, self._options, self._admin))
 
     def place(self, drafts: Sequence[PartitionDraft]) -> dict[TopicPartition, TopicLedgers]:
-        """Set the locations of the drafts' ledger ranges, and add the facts about ledgers that become known.
+        """Set the locations of the drafts' ledger ranges, and add new facts about ledgers to the drafts.
 
         Returns:
             The ledgers that have new facts.
@@ -72,5 +72,5 @@ class Placer:
 
 
 def _closed_ledgers(draft: PartitionDraft) -> set[int]:
-    """Return the ids of the closed ledgers that the draft's ranges are in."""
+    """Return the ids of the closed ledgers in the draft's ranges."""
     return {part.ledger.id for part in draft.parts if part.ledger is not None and not part.ledger.is_open}

@@ -1,1 +1,1 @@
-"""Splits: how located ranges are cut and packed into splits and tasks. Driver only."""
+"""Splits: cutting and packing ranges that have a location into splits and tasks. Driver only."""

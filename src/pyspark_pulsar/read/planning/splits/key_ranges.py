@@ -1,8 +1,8 @@
 """Splits by key, which keep all messages of a key together and in order. Driver only; no I/O.
 
-Each split is a range of positions and a range of hash slots, which are the slots of Pulsar's Key_Shared subscriptions
-(`codec.row_filter`). Every split of a topic partition fetches the whole range of positions. Its task drops the messages
-of other slots before it decodes them.
+Each split is a range of positions and a range of hash slots. The slots are the same as in Pulsar's Key_Shared
+subscriptions (`codec.row_filter`). Every split of a topic partition fetches the whole range of positions. Its task
+drops the messages of other slots before it decodes messages.
 """
 
 from __future__ import annotations
@@ -22,7 +22,10 @@ SLOTS: Final = 65_536
 
 
 def split_by_key(ranges: Sequence[PartitionRange], min_splits: int) -> list[Split]:
-    """Return at least `min_splits` splits if there is any range; topic partitions with more entries get more splits."""
+    """Return at least `min_splits` splits, if any range is not empty.
+
+    Topic partitions with more entries get more splits.
+    """
     filled = [partition_range for partition_range in ranges if partition_range.ledger_ranges]
     weights = [
         float(sum(ledger_range.entries for ledger_range in partition_range.ledger_ranges))
@@ -37,7 +40,7 @@ def split_by_key(ranges: Sequence[PartitionRange], min_splits: int) -> list[Spli
 
 
 def _slots(number: int) -> list[tuple[int, int] | None]:
-    """Divide all slots into this number of even parts."""
+    """Divide all slots into `number` ranges of about the same size."""
     if number == 1:
         return [None]
     borders = [SLOTS * index // number for index in range(number + 1)]

@@ -1,4 +1,4 @@
-"""Packing of ledger ranges into splits: small neighbors share a split, large ranges are cut. Driver only; no I/O."""
+"""Packing of ranges into splits: small neighbors share a split, large ranges are cut. Driver only; no I/O."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _ROUNDING: Final = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """The size limit of a split and the minimum number of splits, both as far as whole entries allow."""
+    """The maximum size of a split and the minimum number of splits. Entries are never cut, so splits may miss both."""
 
     max_bytes: int
     min_splits: int = 1
@@ -30,23 +30,26 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class PartitionRange:
-    """The range to read of one topic partition: its ledger ranges in order, none of them empty."""
+    """The range of one topic partition that is read. Its ledger ranges are in order and not empty."""
 
     partition: TopicPartition
     start: Position
     end: Position
     ledger_ranges: tuple[LedgerRange | FileRange, ...]
     entry_records: float = 1.0
-    """Mean number of messages in an entry."""
+    """Mean number of messages per entry."""
     window: TimeWindow = ALL_TIMES
     from_earliest: bool = False
-    """True if a message whose first chunks were removed by retention does not count as lost."""
+    """True if a message is no loss although retention has removed its first chunks."""
     keys: frozenset[bytes] | None = None
-    """The keys whose messages are read; None if all are."""
+    """The keys whose messages are read; None if all messages are read."""
 
 
 def cut(ranges: Sequence[PartitionRange], limits: Limits) -> list[Split]:
-    """Return splits that cover each range once and in order; cut large ledgers evenly, and join small ones."""
+    """Return splits that cover each range once, in order.
+
+    Large ledgers are cut evenly, and small ledgers are joined.
+    """
     entries = sum(
         ledger_range.entries for partition_range in ranges for ledger_range in partition_range.ledger_ranges
     )
@@ -80,7 +83,7 @@ class _Group:
 
 
 def _capacity_for(ranges: Sequence[PartitionRange], limits: Limits, least: int) -> float:
-    """Return the largest capacity found that results in at least `least` splits; with 0, each entry is a split."""
+    """Return the largest capacity found that results in at least `least` splits. With 0, each entry is a split."""
     total = sum(
         ledger_range.entries * _entry_weight(ledger_range, partition_range.entry_records, limits)
         for partition_range in ranges
@@ -106,7 +109,7 @@ def _number(ranges: Sequence[PartitionRange], limits: Limits, capacity: float) -
 
 
 def _groups(partition_range: PartitionRange, limits: Limits, capacity: float) -> list[_Group]:
-    """Group neighbors whose total weight is at most `capacity`; cut heavier ranges."""
+    """Group neighbors whose total weight is at most `capacity`, and cut ranges that are heavier."""
     groups: list[_Group] = []
     room = 0.0
     for ledger_range in partition_range.ledger_ranges:
@@ -123,14 +126,14 @@ def _groups(partition_range: PartitionRange, limits: Limits, capacity: float) ->
 
 
 def _parts_needed(entries: int, one: float, capacity: float) -> int:
-    """Return the smallest number of parts that keep the limits, and weigh at most `capacity` on average."""
+    """Return the minimum number of parts that keep the limits and have a mean weight of at most `capacity`."""
     most = max(1, math.floor(1 / one + _ROUNDING))
     share = entries if capacity <= 0 else min(entries, math.ceil(one * entries / capacity - _ROUNDING))
     return max(math.ceil(entries / most), share)
 
 
 def _entry_weight(ledger_range: LedgerRange | FileRange, entry_records: float, limits: Limits) -> float:
-    """Return the weight of an entry: its share of the largest allowed split."""
+    """Return the weight of an entry, as a fraction of the largest allowed split."""
     entry_records = ledger_range.entry_rows or entry_records
     by_bytes = ledger_range.entry_bytes / limits.max_bytes
     by_records = entry_records / limits.max_records if limits.max_records is not None else 0.0
@@ -138,7 +141,7 @@ def _entry_weight(ledger_range: LedgerRange | FileRange, entry_records: float, l
 
 
 def _splits(partition_range: PartitionRange, groups: Sequence[_Group]) -> list[Split]:
-    """Return the splits; the first begins and the last ends with the partition range, whatever the ledgers contain."""
+    """Return the splits. Together they cover exactly the partition range, even if its ledgers contain less."""
     wholes = [
         whole
         for group in groups
@@ -172,7 +175,7 @@ def _parts(ledger_range: LedgerRange | FileRange, parts: int) -> list[list[Ledge
 
 
 def _split_ranges(ledger_ranges: Sequence[LedgerRange | FileRange]) -> tuple[SplitRange, ...]:
-    """Join neighbors that one reader can read from the same location."""
+    """Return the ranges of a split. Neighbors that one reader can read from the same location are joined."""
     ranges: list[SplitRange] = []
     for ledger_range in ledger_ranges:
         split_range = SplitRange(ledger_range.start, ledger_range.end, ledger_range.sized_location)

@@ -1,4 +1,7 @@
-"""Estimation of the messages in an entry, by fetching a few entries, because ledgers do not count. Driver only."""
+"""Estimation of the number of messages per entry, from a few fetched entries. Driver only.
+
+Ledgers contain only their number of entries.
+"""
 
 from __future__ import annotations
 
@@ -19,9 +22,10 @@ _MOST_PER_PARTITION: Final = 4
 def entry_records(
     client: BrokerClient, ranges: Mapping[TopicPartition, Sequence[LedgerRange]]
 ) -> dict[TopicPartition, float]:
-    """Return for each topic partition the largest number of messages found in some of its entries, at least 1.
+    """Return, for each topic partition, the maximum number of messages in some of its entries; at least 1.
 
-    Fetches at most 48 entries from the broker in all. A partition without a fetched entry gets the mean of the others.
+    At most 48 entries are fetched from the broker in total. If no entry of a partition was fetched, the partition gets
+    the mean of the other partitions' results.
     """
     filled = [partition for partition, ledger_ranges in ranges.items() if ledger_ranges]
     per_partition = max(1, min(_MOST_PER_PARTITION, _MOST_ENTRIES // max(1, len(filled))))
@@ -39,7 +43,7 @@ def entry_records(
 
 
 def _positions(ranges: Sequence[LedgerRange], number: int) -> list[Position]:
-    """Return positions that are spread evenly: one in the middle of each chosen ledger range."""
+    """Return evenly spread positions: one in the middle of each chosen ledger range."""
     chosen = [ranges[len(ranges) * index // number] for index in range(min(number, len(ranges)))]
     if len(chosen) == 1 and number > 1:
         return [part.start for part in chosen[0].cut(number)]

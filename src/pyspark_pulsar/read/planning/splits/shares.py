@@ -1,4 +1,4 @@
-"""Division of a number in proportion to weights. Pure."""
+"""Division of a number in proportion to weights. No I/O."""
 
 from __future__ import annotations
 
@@ -9,14 +9,15 @@ _WHOLE: Final = 1 << 40
 
 
 def shares(total: int, weights: Sequence[float]) -> list[int]:
-    """Divide `total` in proportion to `weights`, with at least one for each.
+    """Divide `total` in proportion to `weights`. Each share is at least 1.
 
-    If `total` is too small for that, the first ones get one each. The shares add up to `total` if there are weights.
+    If `total` is smaller than the number of weights, the first `total` shares are 1 and the rest are 0. The shares add
+    up to `total`, unless there are no weights.
     """
     number = len(weights)
     if total <= number or number == 0:
         return [1 if index < total else 0 for index in range(number)]
-    # Integers are exact; floating point would lose messages of large totals.
+    # Integers are exact. Floating-point numbers would lose messages of large totals.
     most = max(weights)
     parts = [max(1, int(_WHOLE * (weight / most))) if most > 0 else 1 for weight in weights]
     rest = total - number

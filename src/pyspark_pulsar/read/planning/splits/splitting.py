@@ -1,4 +1,4 @@
-"""The steps `records` and `packing` of a plan: turn located ranges into splits. Driver only."""
+"""The steps `records` and `packing` of a plan, which divide ranges with locations into splits. Driver only."""
 
 from __future__ import annotations
 
@@ -17,10 +17,11 @@ from pyspark_pulsar.read.split import Split
 
 
 def make_splits(options: ReadOptions, client: BrokerClient, drafts: Sequence[PartitionDraft]) -> None:
-    """Set the splits of each draft: its ranges in order, cut and packed by the options.
+    """Set the splits of each draft: its ranges in order, cut and packed as the options require.
 
-    Fetches some entries from the broker if splits are limited by messages. The files of a table contain their number
-    of rows. Raises the errors of `BrokerClient`.
+    If splits are limited by messages, some entries are fetched from the broker to estimate their number of messages.
+    For a table, nothing is fetched, because its files contain their number of rows. The errors of `BrokerClient` are
+    raised.
     """
     least = options.min_partitions or 1
     by_key = options.split_by == BY_KEY
@@ -50,7 +51,7 @@ def _partition_range(draft: PartitionDraft, records: float) -> PartitionRange:
 
 
 def limits_without_ledgers(options: ReadOptions, requests: Iterable[RangeRequest]) -> Iterator[str]:
-    """Yield, for the log, what the options cannot limit or cut because no ledgers are known."""
+    """Yield texts for the log about options that have less effect because no ledgers are known."""
     if any(request.window.bounds_publish_times for request in requests):
         yield (
             "times limit the returned rows, but not the fetched entries; set option admin.url to skip ledgers outside "

@@ -1,8 +1,8 @@
 """Assignment of splits to Spark's tasks: small splits of several topics share a task. Driver only; no I/O.
 
 Starting a task is expensive, and each split needs a few requests to a broker. Reading a small topic costs less than
-that. So a micro-batch over thousands of topics has tasks with many splits, which share the connections of one worker.
-A split that is large, or whose size is unknown, has a task of its own.
+both. So a micro-batch over thousands of topics has tasks with many splits, which share the connections of one worker.
+A split that is large, or whose size is unknown, has a separate task.
 """
 
 from __future__ import annotations
@@ -15,30 +15,30 @@ from pyspark_pulsar.read.planning.splits.key_ranges import BY_KEY
 from pyspark_pulsar.read.split import ENTRY_BYTES, Split
 
 LEAST_TASKS: Final = 32
-"""Small splits share tasks only above this number of tasks, so a small cluster has work for all its cores."""
+"""Minimum number of tasks before small splits share tasks, so that a small cluster has work for all its cores."""
 LEAST_OF_TINY: Final = 16
 """Minimum number of tasks for tiny splits of a batch."""
 TINY_IN_TASK: Final = 16
-"""Up to this number of tiny splits of a batch share a task: reading them is quicker than starting another task."""
+"""Maximum number of tiny splits of a batch in a shared task. Reading them is faster than starting another task."""
 TASK_BYTES: Final = 8 << 20
-"""The size up to which a task accepts further splits: about half a second of reading from one topic."""
+"""Maximum size of a task with several splits: about half a second of reading from one topic."""
 OPEN_BYTES: Final = 128 << 10
-"""The cost of starting with one more topic partition, as the bytes that could be read in that time."""
+"""The cost of starting to read another topic partition, as the bytes that could be read in the same time."""
 
 
 def tasks_of(
     options: ReadOptions, splits: Sequence[Split], *, fewer_of_tiny: bool = False
 ) -> list[tuple[Split, ...]]:
-    """Return the splits of each task: neighbors in the order of `splits`, which tasks keep.
+    """Return the splits of each task. A task's splits are neighbors in `splits`, in the same order.
 
     There are at least `minPartitions` and at least `LEAST_TASKS` tasks, if there are enough splits. Each split has a
-    task of its own if options limit the messages of a task, or assign keys to tasks.
+    separate task if options limit the messages of a task, or assign keys to tasks.
 
     Args:
         options: The options of the read.
         splits: All splits of a plan.
-        fewer_of_tiny: Use only `LEAST_OF_TINY` tasks for tiny splits. A batch sets this, because no next batch
-            waits for it.
+        fewer_of_tiny: Whether only `LEAST_OF_TINY` tasks are needed for tiny splits. This is true for a batch, because
+            no next batch waits for it.
 
     """
     weights = [_weight(split) for split in splits]
@@ -55,10 +55,10 @@ def _least_tasks(weights: Sequence[int | None]) -> int:
 
 
 def _capacity(weights: Sequence[int | None], least: int, most: float) -> float:
-    """Return the largest weight of a task with several splits, at most `most`, with which `least` tasks remain.
+    """Return the maximum weight of a task with several splits, so that there are at least `least` tasks.
 
-    Each large split and each split of unknown size is a task, which counts toward `least`. The capacity decides which
-    splits are large. The capacity only falls, so at some point no more splits become large.
+    The result is at most `most`. Each large split and each split of unknown size has a separate task. The capacity
+    determines which splits are large. Each round lowers the capacity, until no more splits become large.
     """
     small = [weight for weight in weights if weight is not None]
     capacity, alone = most, weights.count(None)
@@ -88,10 +88,10 @@ def _grouped(
 
 
 def _weight(split: Split) -> int | None:
-    """Return the weight in bytes, or None if the size is unknown."""
+    """Return the weight in bytes, or None if the size of the split is unknown."""
     if split.size is not None:
         return OPEN_BYTES + split.size
-    # A split from `earliest` may begin in a known ledger.
+    # The first range of a split from `earliest` may begin in a known ledger.
     start, end = split.ranges[0].start, split.end
     if start.ledger != end.ledger:
         return None

@@ -1,1 +1,1 @@
-"""Topics' tables: the part of a range that they hold. Driver only."""
+"""Topics' tables: the part of a range that is in a table. Driver only."""

@@ -1,4 +1,4 @@
-"""The part of a topic partition's range that its table holds, and where it can be cut. Driver only; no I/O."""
+"""The part of a topic partition's range that is in its table, and how the part is cut. Driver only; no I/O."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pyspark_pulsar.read.sources.columns import FromColumns
 
 @dataclass(frozen=True, slots=True)
 class FileRange:
-    """A range from `start` (inclusive) to `end` (exclusive), all of whose rows are in the files of `location`."""
+    """A range from `start` (inclusive) to `end` (exclusive). All its rows are in the files of `location`."""
 
     start: Position
     end: Position
@@ -23,23 +23,23 @@ class FileRange:
 
     @property
     def entries(self) -> int:
-        """The largest number of parts: one for each entry, or 1 if the files have entries of several ledgers."""
+        """The maximum number of parts: one for each entry, or 1 if the files have entries of several ledgers."""
         first, last = self._bounds
         return 1 if first.ledger != last.ledger else max(1, last.entry - first.entry + 1)
 
     @property
     def sized_location(self) -> FromColumns:
-        """The location, which needs no number of entries."""
+        """The location. A location of rows needs no number of entries."""
         return self.location
 
     @property
     def entry_bytes(self) -> float:
-        """The mean size of an entry in its files, in bytes."""
+        """The mean size of an entry in the files, in bytes."""
         return sum(file.size for file in self.location.files) / self.entries
 
     @property
     def entry_rows(self) -> float:
-        """The mean number of rows of an entry."""
+        """The mean number of rows per entry."""
         return sum(file.rows for file in self.location.files) / self.entries
 
     def cut(self, parts: int) -> list[FileRange]:
@@ -55,7 +55,10 @@ class FileRange:
 
     @property
     def _bounds(self) -> tuple[Position, Position]:
-        """The first and last entry of the range that the files can contain; in different ledgers if that is unknown."""
+        """The first and last entry that the files can have in the range.
+
+        Their ledgers differ if the last one is unknown.
+        """
         lasts = [file.last for file in self.location.files]
         if not lasts or None in lasts:
             return EARLIEST, self.end
@@ -75,7 +78,7 @@ def file_ranges(
 ) -> list[FileRange]:
     """Return the range in parts, in order, without gap or overlap.
 
-    `files` are the files of the table. Files without a row in the window are left out.
+    `files` are the files of the table. Files without a row in the window are not read.
     """
     if start >= end:
         return []

@@ -1,12 +1,12 @@
-"""The topics' tables that a planner knows, which hold the topics' history as columns. Driver only.
+"""The topics' tables that a planner has loaded. They contain the topics' history as columns. Driver only.
 
-The planner loads a table when it plans a range that begins before the open ledger, and keeps it for a minute. That is
-safe: tiering only advances, and files that a table no longer names are kept for days. Before rows count as lost, the
-planner loads the table again.
+The planner loads a table when it plans a range that begins before the open ledger, and uses it for a minute. An old
+state of a table is safe: tiering only appends rows, and files that a table no longer names are kept for days. Before
+the planner reports lost rows, it loads the table again.
 
 If Spark's own scan reads a table (`catalog.scan.tier_scan`), the option `behindTable` contains the positions at which
-the scan ends. Then the planner knows only these positions (`PositionsOfTable`). It draws the same conclusions from the
-table's end.
+the scan ends. Then the planner uses only these positions (`PositionsOfTable`), and draws the same conclusions from them
+as from a table's end.
 """
 
 from __future__ import annotations
@@ -42,16 +42,17 @@ _ANY: Final = -2
 
 
 def uses_tables(options: ReadOptions) -> bool:
-    """Return whether the options allow a read to use rows of topics' tables, or to begin at the end of one."""
+    """Return whether the options allow a read to use rows of topics' tables, or to begin at the end of a table."""
     if options.behind_table is not None:
         return True
     return options.names_tables and options.read_from in (AUTO, COLUMNS) and not options.read_compacted
 
 
 def for_schema(options: ReadOptions, schema: ReadSchema) -> ReadOptions:
-    """Return the options for reading `schema`: without tables if it contains fields that tables lack.
+    """Return the options for reading `schema`: without tables if the schema contains fields that tables do not contain.
 
-    An example is a record inside itself. Raises `OptionError` if `readFrom` allows only rows of a table.
+    Such a field is, for example, a record inside itself. `OptionError` is raised if `readFrom` allows only rows of a
+    table.
     """
     if not schema.value.shows_more or not uses_tables(options) or options.behind_table is not None:
         return options
@@ -86,7 +87,7 @@ class KnownTables:
     """The tables that one planner has loaded. Used by one thread."""
 
     def __init__(self, options: ReadOptions, clock: Callable[[], float] = time.monotonic) -> None:
-        """`clock` returns seconds. Raises the errors of `TopicTables`."""
+        """Create an empty cache. `clock` returns monotonic seconds. The errors of `TopicTables` are raised."""
         self._tables = TopicTables(options)
         self._clock = clock
         self._known: dict[TopicName, _KnownTable] = {}
@@ -97,7 +98,7 @@ class KnownTables:
 
         Raises:
             ColumnsUnavailable: A catalog or a table cannot be read.
-            TierMismatch: A table is another topic's.
+            TierMismatch: A table belongs to another topic.
             ProtocolError: A table cannot be parsed.
 
         """
@@ -119,7 +120,7 @@ class KnownTables:
                 self._known[topic] = _KnownTable(table, now)
 
     def positions_of(self, partition: TopicPartition) -> TieredPartition | None:
-        """Return the tiered part of a topic partition as it is known; None if nothing is tiered."""
+        """Return the part of a topic partition that is in the loaded table; None if the table has no part of it."""
         known = self._known.get(partition.topic)
         return None if known is None or known.table is None else known.table.positions.get(partition)
 
@@ -137,7 +138,7 @@ class KnownTables:
         return None if table is None else table.id
 
     def place(self, topic: TopicName) -> str:
-        """Return the place in which the topic's table is looked up, as errors show it."""
+        """Return the location of the topic's table, as errors show it."""
         return self._tables.place(topic)
 
     def check(
@@ -145,7 +146,7 @@ class KnownTables:
     ) -> None:
         """Raise `TierMismatch` if the topic was deleted and created again after its table was written.
 
-        `note` is the argument of `check_same_topic`.
+        `note` is the argument of the same name of `check_same_topic`.
         """
         tiered, table = self.positions_of(partition), self.id(partition)
         if tiered is not None and table is not None:
@@ -154,14 +155,14 @@ class KnownTables:
     def ranges(
         self, partition: TopicPartition, start: Position, end: Position, window: TimeWindow
     ) -> list[FileRange]:
-        """Divide a tiered range by the files that contain it. Callable in any thread. Raises `ColumnsUnavailable`."""
+        """Divide a range by the files that contain its rows. Callable in any thread. Raises `ColumnsUnavailable`."""
         known = self._known[partition.topic]
         if known.table is None:
             return []
         return file_ranges(known.table.rows, partition, self.files(partition), start, end, window)
 
     def files(self, partition: TopicPartition) -> Sequence[DataFile]:
-        """Return the files of a known table that may have rows of the topic partition.
+        """Return the files of a loaded table that may contain rows of the topic partition.
 
         Callable in any thread. Raises `ColumnsUnavailable`.
         """
@@ -203,7 +204,7 @@ class PositionsOfTable(KnownTables):
 
 
 def known_tables(options: ReadOptions) -> KnownTables:
-    """Return the tables to use with these options, or with `behindTable` only the positions of its table.
+    """Return the tables for these options. With the option `behindTable`, only the positions of its table are known.
 
     Raises the errors of `TopicTables`, and `ProtocolError`.
     """
@@ -222,21 +223,21 @@ def check_same_topic(
     ledgers: TopicLedgers,
     note: Callable[[], TierNote | None],
 ) -> None:
-    """Raise `TierMismatch` unless the topic partition is the one whose rows the table holds.
+    """Raise `TierMismatch` unless the rows in the table belong to the topic partition that exists now.
 
     Args:
         partition: The topic partition.
-        tiered: The tiered part of the partition, as the table describes it.
-        table: The place of the table, as errors show it, and its identity.
-        ledgers: The topic partition's ledgers now.
-        note: Returns the topic's note about its table. Called only if the times of creation differ.
+        tiered: The part of the partition that is in the table, as the table describes it.
+        table: The location of the table, as errors show it, and the table's identity.
+        ledgers: The present ledgers of the topic partition.
+        note: Returns the topic's record of its table. It is called only if the creation times differ.
 
     """
     if tiered.created in (None, ledgers.created):
         return
     place, identity = table
     if any(ledger.id == tiered.end.ledger for ledger in ledgers.ledgers):
-        # An id of a ledger is unique within a cluster, but another cluster uses the same ids.
+        # The id of a ledger is unique within a cluster, but another cluster uses the same ids.
         known = note()
         if known is not None and known.id == identity:
             # The topic is the same, and its metadata was moved to another cluster.

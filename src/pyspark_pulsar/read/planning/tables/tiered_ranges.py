@@ -1,18 +1,18 @@
 """Division of a range between the topic's table and the topic's ledgers. Driver only.
 
-A table holds a topic partition from its first message up to a position (`columnar.positions`). So a range is divided
-there:
+A table contains the messages of a topic partition from the first one up to a position (`columnar.positions`). So a
+range is divided at this position:
 
     the range     start ............. end of the table ............. end
     source        the table's files | the topic's ledgers
 
-The rest after the table's end is planned like a range that begins there. The check for lost messages differs, for two
-reasons. The ledger in which the table ends may be removed without any loss (`TieredPartition.is_outlived`). And all
-ledgers may be removed, so that no ledger is left that shows a loss.
+The rest after the table's end is planned like a range that begins there. Only its check for lost messages differs, for
+two reasons. The ledger in which the table ends may be removed without any loss (`TieredPartition.is_outlived`). And if
+all ledgers are removed, no ledger is left that shows a loss.
 
-If a catalog does not answer, ranges are read from the ledgers with `readFrom=auto`, and a warning is logged.
-Ranges from `earliest` are an error instead: without the table, nothing shows whether retention has removed
-messages that the table holds.
+If a catalog does not answer and `readFrom` is `auto`, ranges are read from the ledgers, and a warning is logged. But a
+range from `earliest` is an error. Without the table, the planner cannot know whether retention has removed messages
+that are in the table.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ from pyspark_pulsar.read.planning.tables.topic_notes import TopicNotes
 
 
 class TieredRanges:
-    """The component of a planner that reads topics' tables. Used by one thread."""
+    """The component of a planner that uses topics' tables. Used by one thread."""
 
     def __init__(self, options: ReadOptions, admin: AdminClient, report: Callable[[str], None]) -> None:
-        """`report` logs a text once. Raises the errors of `KnownTables`."""
+        """Store the arguments. `report` logs a text once. The errors of `KnownTables` are raised."""
         self.tables: KnownTables = known_tables(options)
         self._notes = TopicNotes(admin, report)
         self._options = options
@@ -50,7 +50,10 @@ class TieredRanges:
         self._report = report
 
     def find(self, requests: Iterable[RangeRequest]) -> None:
-        """Load the tables of the ranges' topics, unless they are recent. Raises the errors of `KnownTables.refresh`."""
+        """Load the tables of the ranges' topics, if they are older than a minute.
+
+        Raises the errors of `KnownTables.refresh`.
+        """
         given = list(requests)
         try:
             self.tables.refresh(request.partition for request in given)
@@ -60,7 +63,7 @@ class TieredRanges:
             self._report(f"all is read from the topics' ledgers, and nothing from tables: {fault}")
 
     def find_newer(self, rest: Iterable[RangeRequest], known: Mapping[TopicPartition, TopicLedgers]) -> bool:
-        """Load tables again if ledgers after their end were removed, because a newer state may have the rows.
+        """Load tables again if ledgers after their end were removed, because a newer state may contain the rows.
 
         Returns whether a table was loaded. Raises the errors of `KnownTables.refresh`.
         """
@@ -77,15 +80,18 @@ class TieredRanges:
     def skip_tables(
         self, positions: Mapping[TopicPartition, Position], *, at_once: bool
     ) -> dict[TopicPartition, Position]:
-        """Return the positions, moved to the end of the topic's table if that is later. See `SplitPlanner`."""
+        """Return each position, or the end of the topic's table if that is later.
+
+        Used by `SplitPlanner.skip_tables`.
+        """
         new = [partition for partition in positions if not self.tables.is_known(partition)]
         try:
             self.tables.refresh(positions, 0.0 if at_once else math.inf)
         except ColumnsUnavailable:
-            # With `auto` a later plan shows whether the missing answer matters.
+            # With `auto`, a later plan raises an error if it needs the missing answer.
             if self._options.read_from != AUTO:
                 raise
-        # A topic without messages has no plan that would check its note, even if it had messages before.
+        # No plan would check the record of a topic without messages, even if the topic had messages before.
         self._check_notes(
             [
                 partition
@@ -100,7 +106,7 @@ class TieredRanges:
         }
 
     def tiered(self, request: RangeRequest) -> RangeRequest | None:
-        """Return the part of a range that the topic's table holds, or None.
+        """Return the part of a range that is in the topic's table, or None if no part is.
 
         Raises:
             ColumnsUnavailable: With `readFrom=columns`, the topic has no table.
@@ -135,7 +141,7 @@ class TieredRanges:
         return replace(request, start=min(tiered.end, request.end))
 
     def begins_at_end(self, rest: RangeRequest) -> bool:
-        """Return whether the rest of a range begins where the topic's table ends."""
+        """Return whether `rest` begins where the topic's table ends."""
         tiered = None if self._options.read_from == COLUMNS else self.tables.positions_of(rest.partition)
         return tiered is not None and rest.start == tiered.end
 
@@ -165,11 +171,12 @@ class TieredRanges:
         return is_loaded_again
 
     def _check_notes(self, partitions: Sequence[TopicPartition]) -> bool:
-        """Raise `TierMismatch` if a table differs from its topic's note. Return whether tables were loaded again."""
+        """Raise `TierMismatch` if a table differs from its topic's record. Return whether tables were loaded again."""
         known = [partition for partition in partitions if self.tables.is_known(partition)]
         self._notes.refresh({partition.topic for partition in known})
         different = [partition for partition in known if not self._is_as_noted(partition)]
-        # The table or the note may have changed since they were read. A table loaded after its note is not older.
+        # The table or the record may have changed since they were read. A table that is loaded after its record is not
+        # older.
         self._notes.refresh({partition.topic for partition in different}, 0.0)
         self.tables.refresh(different, 0.0)
         for partition in different:
@@ -193,7 +200,7 @@ class TieredRanges:
         return True
 
     def _check_note(self, partition: TopicPartition) -> None:
-        """Raise `TierMismatch` if the topic's note names a table other than the known one."""
+        """Raise `TierMismatch` if the topic's record names a table other than the loaded one."""
         note, tiered = self._notes.get(partition.topic), self.tables.positions_of(partition)
         if note is None:
             return
@@ -203,7 +210,7 @@ class TieredRanges:
             note.check_end(partition, tiered)
 
     def _has_no_note(self, partition: TopicPartition) -> bool:
-        """Return whether only the creation times can show that a table belongs to the topic."""
+        """Return whether the topic has no record, so that only creation times can show that its table belongs to it."""
         return self.tables.positions_of(partition) is not None and self._notes.get(partition.topic) is None
 
     def _ledgers(self, partitions: Sequence[TopicPartition]) -> Mapping[TopicPartition, TopicLedgers]:
@@ -241,13 +248,13 @@ class TieredRanges:
                 return None
             note = self._notes.get(rest.partition.topic)
             if note is not None and self._options.fail_on_data_loss:
-                # The table was loaded after these ledgers were found missing (`find_newer`).
+                # The table was loaded again after these ledgers were found missing (`find_newer`).
                 note.check_end(rest.partition, tiered)
-        # All messages after the table's end may be removed, so that no ledger shows the loss.
+        # All messages after the table's end may be removed. Then no ledger would show the loss.
         return replace(rest, end=max(rest.end, Position(first, 0)))
 
     def file_ranges(self, tiered: RangeRequest | None) -> list[FileRange]:
-        """Return the parts of a range that `tiered` returned. Raises `ColumnsUnavailable`."""
+        """Divide `tiered`, a result of the method `tiered`, by the table's files. Raises `ColumnsUnavailable`."""
         if tiered is None:
             return []
         return self.tables.ranges(tiered.partition, tiered.start, tiered.end, tiered.window)

@@ -1,14 +1,15 @@
-"""The notes of topics about their tables (`columnar.tier_note`), fetched if rows of a plan depend on them. Driver only.
+"""The records that topics have of their tables (`columnar.tier_note`), called notes. Driver only.
 
-Each note costs a request for a topic. So a note is fetched only to answer these questions:
+Each note costs a request for a topic. So a note is fetched only if a plan depends on one of these questions:
 
-    the table lacks the topic partition, and the range begins at `earliest` or before the first ledger
-                                         was it tiered to another table, or to a state that was removed?
-    the table holds the whole range      no ledger is listed: is the topic still the same?
-    the table ends before the first existing ledger
-                                         did the table go back to an older state, or were messages lost?
-    the topic partition is younger than the table's rows
-                                         was the topic created again, or was its metadata moved?
+    situation                                                        question that the note answers
+    the table does not contain the topic partition, and the range    was the topic tiered to another table, or to a
+    begins at `earliest` or before the first ledger                  state that was removed?
+    the whole range is in the table, so no ledger is listed          is the topic still the same?
+    the table ends before the first existing ledger                  was the table reset to an older state, or were
+                                                                     messages lost?
+    the topic partition is younger than the table's rows             was the topic created again, or was its metadata
+                                                                     moved?
 """
 
 from __future__ import annotations
@@ -30,28 +31,32 @@ _REFRESH_SECONDS: Final = 60.0
 
 @dataclass(frozen=True, slots=True)
 class _FetchedNote:
-    """A topic's note, and when it was fetched, in seconds by the clock of `TopicNotes`."""
+    """A topic's note, and the time when it was fetched, in seconds by the clock of `TopicNotes`."""
 
     note: TierNote | None
     at: float
 
 
 class TopicNotes:
-    """The notes of topics, kept for a minute. Used by one thread."""
+    """The notes of topics. Each note is used for a minute. Used by one thread."""
 
     def __init__(
         self, admin: AdminClient, report: Callable[[str], None], clock: Callable[[], float] = time.monotonic
     ) -> None:
-        """`report` logs a text once. `clock` returns seconds. The caller closes `admin`."""
+        """Store the arguments.
+
+        `report` logs a text once. `clock` returns monotonic seconds. The caller closes `admin`.
+        """
         self._admin = admin
         self._report = report
         self._clock = clock
         self._fetched: dict[TopicName, _FetchedNote] = {}
 
     def refresh(self, topics: Collection[TopicName], older_than: float | None = None) -> None:
-        """Fetch the notes of topics that were not fetched within `older_than` seconds (default: a minute).
+        """Fetch the notes of topics that were not fetched within the last `older_than` seconds (default: a minute).
 
-        Fetches several at the same time. Raises the errors of `fetch_note`, but logs a missing permission.
+        Several notes are fetched at the same time. The errors of `fetch_note` are raised, but a missing permission is
+        only logged.
         """
         kept = _REFRESH_SECONDS if older_than is None else older_than
         now = self._clock()
@@ -62,7 +67,10 @@ class TopicNotes:
         self._fetched |= {topic: _FetchedNote(note, now) for topic, note in zip(stale, notes, strict=True)}
 
     def get(self, topic: TopicName) -> TierNote | None:
-        """Return the topic's note, fetched if the known one is too old; None if the topic has none."""
+        """Return the topic's note; None if the topic has no note.
+
+        A note that is older than a minute is fetched again.
+        """
         self.refresh([topic])
         return self._fetched[topic].note
 
@@ -75,7 +83,7 @@ class TopicNotes:
 
 
 def fetch_note(admin: AdminClient, topic: TopicName) -> TierNote | None:
-    """Return the note of a topic; None if it has no note, or if the topic does not exist.
+    """Return the note of a topic; None if the topic has no note or does not exist.
 
     Raises `ProtocolError` for a note that this version cannot parse, and the errors of `AdminClient`.
     """
@@ -89,7 +97,7 @@ def fetch_note(admin: AdminClient, topic: TopicName) -> TierNote | None:
 def check_note(
     topic: TopicName, note: TierNote | None, tables: TopicTables, table: ColumnarTable | None
 ) -> None:
-    """Raise `TierMismatch` unless the table (or None) is the one that the topic's note names, with all its partitions.
+    """Raise `TierMismatch` unless `table` is the table that the topic's note names, with all partitions of the note.
 
     A topic without a note names no table, so every table passes.
     """

@@ -1,1 +1,1 @@
-"""The commands of `pyspark-pulsar`, one module for each."""
+"""The commands of `pyspark-pulsar`, with one module for each command."""

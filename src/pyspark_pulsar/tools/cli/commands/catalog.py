@@ -1,4 +1,7 @@
-"""`pyspark-pulsar catalog`: the settings with which a Spark that starts elsewhere has the catalog."""
+"""The command `pyspark-pulsar catalog`, for Spark sessions that another program starts.
+
+It prints the jar and the settings that add the catalog to such a session.
+"""
 
 from __future__ import annotations
 
@@ -56,11 +59,12 @@ def conf(
     checkpoints: str | None,
     settings: tuple[str, ...],
 ) -> None:
-    """Print the settings of a session with the catalog, as lines of a file.
+    """Print the settings that a session with the catalog needs, as lines of a properties file.
 
     Use the file as spark-defaults.conf, with spark-submit --properties-file, or for the server of Spark Connect. If
-    such a file has jars or extensions already, join the lists with commas. The output contains secrets that you pass,
-    because the file needs them. Protect the file, or pass paths (file:///...) instead.
+    your file already sets jars or extensions, join the old and new values with commas. The output contains the secrets
+    that you pass, because the session needs them. Protect the file, or pass paths of secret files (file:///...) instead
+    of secrets.
     """
     from pyspark_pulsar.java_properties import properties_text
     from pyspark_pulsar.session.configure import session_conf

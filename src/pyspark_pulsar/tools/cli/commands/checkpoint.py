@@ -1,4 +1,4 @@
-"""`pyspark-pulsar checkpoint`: checkpoints in Pulsar. Runs without Spark."""
+"""The command `pyspark-pulsar checkpoint`, which manages checkpoints in Pulsar. It runs without Spark."""
 
 from __future__ import annotations
 
@@ -26,11 +26,17 @@ _PREFIX: Final = "pulsar+checkpoint://"
 
 @click.group(short_help="Checkpoints in Pulsar.")
 def checkpoint() -> None:
-    """Manage checkpoints of streaming queries in Pulsar, as pulsar+checkpoint://tenant/namespace/name."""
+    """Manage checkpoints of streaming queries in Pulsar.
+
+    The address of a checkpoint is pulsar+checkpoint://tenant/namespace/name.
+    """
 
 
 def cluster_arguments(command: Command) -> Command:
-    """Add the options of all commands, which receive them as `settings`, `service_url` and `admin_url`."""
+    """Add the options that all commands share.
+
+    A command receives their values as `settings`, `service_url` and `admin_url`.
+    """
     for decorate in (
         click.option(
             "--option",
@@ -53,7 +59,7 @@ def cluster_arguments(command: Command) -> Command:
 @cluster_arguments
 @click.option("-r", "--recursive", is_flag=True, help="All files below PATH.")
 def list_files(path: str, *, recursive: bool, **cluster: Any) -> None:
-    """List the files and folders in PATH: length, time of the last change (UTC), name."""
+    """List the files and folders in PATH, with length, time of the last change (UTC) and name."""
     from pyspark_pulsar.checkpoint.address import parse_path
     from pyspark_pulsar.checkpoint.commands.copying import entries
 
@@ -74,7 +80,7 @@ def list_files(path: str, *, recursive: bool, **cluster: Any) -> None:
 @click.argument("path")
 @cluster_arguments
 def show(path: str, **cluster: Any) -> None:
-    """Show PATH: owner, files and logs of a checkpoint, or the bytes of a file."""
+    """Show the owner, the files and the logs of the checkpoint at PATH, or the bytes of the file at PATH."""
     from pyspark_pulsar.checkpoint.address import parse_path
     from pyspark_pulsar.checkpoint.commands.checkpoint_description import describe
     from pyspark_pulsar.checkpoint.commands.copying import content, entries
@@ -123,8 +129,8 @@ def verify(path: str, **cluster: Any) -> None:
 def copy(source: str, target: str, *, quiet: bool, **cluster: Any) -> None:
     """Copy a checkpoint or a part of it to a local folder, or a local folder into Pulsar, byte by byte.
 
-    One of SOURCE and TARGET is a path in Pulsar, and the other a folder. The target must not contain files. Stop the
-    query first if it is to resume with the copy.
+    One of SOURCE and TARGET is a path in Pulsar, and the other is a local folder. The target must not contain files. If
+    a query will resume with the copy, stop the query before you copy.
     """
     from pyspark_pulsar.checkpoint.address import parse_path
     from pyspark_pulsar.checkpoint.commands import copying

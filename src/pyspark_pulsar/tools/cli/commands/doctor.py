@@ -1,4 +1,4 @@
-"""`pyspark-pulsar doctor`: a check of all that a query needs, in one table. Runs without Spark, except with --spark."""
+"""The command `pyspark-pulsar doctor`, which checks everything that a query needs. Only `--spark` uses Spark."""
 
 from __future__ import annotations
 
@@ -53,11 +53,11 @@ def doctor(
     as_json: bool,
     **flags: str | None,
 ) -> None:
-    """Check all that a query on TOPIC needs, from versions and permissions to storage.
+    """Check everything that a query on TOPIC needs, such as versions, permissions and storage.
 
-    The checks are about versions, the interpreter, brokers, permissions, the admin REST API, clocks, bookies and tiered
-    storage. With --spark, they include executors. Each finding contains what to do. The exit code is 1 if there is a
-    fault. Warnings are about things that a query can run without.
+    The checks cover versions, the interpreter, brokers, permissions, the admin REST API, clocks, bookies and tiered
+    storage. With --spark, the checks also cover executors. A finding that requires action contains advice. The exit
+    code is 1 if there is a fault. A query can run despite warnings.
     """
     from pyspark_pulsar.read.bounds.topics import named_topics
     from pyspark_pulsar.tools.doctor.examination import examine
@@ -83,7 +83,7 @@ def _print_json(finding: Finding) -> None:
 
 
 def _print_table(findings: Sequence[Finding]) -> None:
-    """Print the findings. On a wide screen, what was checked and what to do have their own columns."""
+    """Print the findings as a table. On a wide screen, the subject and the advice have separate columns."""
     from collections import Counter
 
     from rich.text import Text

@@ -1,6 +1,6 @@
-"""`pyspark-pulsar failover`: the positions at which a streaming query resumes in another cluster.
+"""The command `pyspark-pulsar failover`, which finds where a streaming query resumes in another cluster.
 
-Runs without Spark.
+The command runs without Spark.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""`pyspark-pulsar layout`: the segments of a scalable topic."""
+"""The command `pyspark-pulsar layout`, which shows the segments of a scalable topic."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 def layout(topics: tuple[str, ...], settings: tuple[str, ...], *, as_json: bool, **flags: str | None) -> None:
     """Show the segments of TOPIC, a scalable topic of Pulsar 5 (topic://...).
 
-    The columns are state, hashes of keys, parents, and the names of the segments in positions.
+    The columns are the number of the segment, its state, its range of key hashes, its parents, and its name in
+    positions.
     """
     from pyspark_pulsar.inspect.topic_layouts import layout_table, topic_layouts
     from pyspark_pulsar.tools.cli.output.text import json_line

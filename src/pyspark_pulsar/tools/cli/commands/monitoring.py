@@ -1,4 +1,4 @@
-"""`pyspark-pulsar monitoring`: files for Prometheus and Grafana. Runs without Spark."""
+"""The command `pyspark-pulsar monitoring`, which writes files for Prometheus and Grafana. It runs without Spark."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pyspark_pulsar.errors import printable
 def monitoring(folder: Path, *, overwrite: bool) -> None:
     """Write alert rules for Prometheus and a dashboard for Grafana into FOLDER.
 
-    They use the metrics of a PulsarProgressListener.
+    The alert rules and the dashboard use the metrics of a PulsarProgressListener.
     """
     from pyspark_pulsar.tools.monitoring.shipped_files import write
 

@@ -1,4 +1,4 @@
-"""`pyspark-pulsar plan`: the splits of a batch read, before it runs."""
+"""The command `pyspark-pulsar plan`, which shows the splits of a batch read without running the read."""
 
 from __future__ import annotations
 
@@ -24,7 +24,11 @@ if TYPE_CHECKING:
 @read_arguments()
 @click.option("--json", "as_json", is_flag=True, help="One JSON object per line for each split.")
 def plan(topics: tuple[str, ...], settings: tuple[str, ...], *, as_json: bool, **flags: str | None) -> None:
-    """Show the splits of a batch read of TOPIC: range, reader, entries and bytes; and what is not read, and why."""
+    """Show the splits of a batch read of TOPIC, and the ledgers that are not read.
+
+    The output contains the range, the location, the entries and the bytes of each split. It also contains the reason
+    why a ledger is not read.
+    """
     from pyspark_pulsar.read.batch.batch_plan import plan_batch
 
     options = parse_arguments(topics, settings, flags)
@@ -37,7 +41,7 @@ def plan(topics: tuple[str, ...], settings: tuple[str, ...], *, as_json: bool, *
 
 
 def json_lines(batch_plan: BatchPlan) -> list[str]:
-    """Return a line for each split. Times are ISO 8601 in UTC."""
+    """Return one line of JSON for each split. Times are ISO 8601 in UTC."""
     from pyspark_pulsar.inspect.tables import plan_table
     from pyspark_pulsar.tools.cli.output.text import json_line
 
@@ -45,7 +49,7 @@ def json_lines(batch_plan: BatchPlan) -> list[str]:
 
 
 def skipped_segments(options: ReadOptions, batch_plan: BatchPlan) -> list[Segment]:
-    """Return the ledgers that no split reads, as far as ledgers are known."""
+    """Return the ledgers that no split reads. Topic partitions whose ledgers are unknown are skipped."""
     from pyspark_pulsar.inspect.segments import segments_of
     from pyspark_pulsar.read.bounds.timestamps import resolve_windows
 
@@ -74,7 +78,7 @@ def print_plan(batch_plan: BatchPlan, skipped: list[Segment]) -> None:
 
 
 def totals(splits: list[PlannedSplit]) -> str:
-    """Return the totals of the whole read, and of each reader."""
+    """Return a line with the totals of the whole read and of each location."""
     from pyspark_pulsar.tools.cli.output.text import plural
 
     by_reader: dict[str, list[PlannedRange]] = defaultdict(list)
@@ -90,7 +94,7 @@ def totals(splits: list[PlannedSplit]) -> str:
 
 
 def unknown(batch_plan: BatchPlan) -> list[str]:
-    """Return lines about missing facts in the plan."""
+    """Return a line that names the topic partitions whose ledgers are unknown, or an empty list if there are none."""
     from pyspark_pulsar.read.location import RowLocation
 
     names = [
@@ -109,12 +113,12 @@ def unknown(batch_plan: BatchPlan) -> list[str]:
 
 
 def noted(batch_plan: BatchPlan) -> list[str]:
-    """Return lines about the reasons for the plan."""
+    """Return a line for each note in the plan."""
     return [f"Note: {note}" for note in batch_plan.notes]
 
 
 def pruned(skipped: list[Segment]) -> list[str]:
-    """Return a line with the totals of skipped ledgers for each topic partition and reason."""
+    """Return a line for each topic partition and reason, with the totals of the ledgers that are not read."""
     from pyspark_pulsar.tools.cli.output.text import human_bytes, plural, ranges
 
     groups: dict[tuple[str, str], list[Ledger]] = defaultdict(list)
@@ -129,7 +133,7 @@ def pruned(skipped: list[Segment]) -> list[str]:
 
 
 def _amount(ranges: list[PlannedRange]) -> str:
-    """Return the entries of ledgers, the rows of tables, and the bytes of both."""
+    """Return a text with the number of entries in ledgers, the number of rows in tables, and the total size."""
     from pyspark_pulsar.tools.cli.output.text import human_bytes, plural
 
     of_ledgers = [split_range for split_range in ranges if split_range.file_part is None]
@@ -172,7 +176,7 @@ def _table(splits: list[PlannedSplit]) -> PrintableTable:
 
 
 def _name(split: Split) -> str:
-    """Return the topic partition of a split, and its hash slots if it reads a part of the keys."""
+    """Return the name of a split's topic partition, with the hash slots if the split reads only some of the keys."""
     if split.slots is None:
         return str(split.partition)
     first, end = split.slots

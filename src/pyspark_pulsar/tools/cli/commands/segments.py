@@ -1,4 +1,4 @@
-"""`pyspark-pulsar segments`: the ledgers of a topic, their locations, and the reader for each."""
+"""The command `pyspark-pulsar segments`, which shows the ledgers of a topic and where they are stored."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def segments(
 ) -> None:
     """Show the ledgers of TOPIC: state, entries, bytes, times, location and reader.
 
-    The reader is the one that a batch read with these options would use.
+    The reader is the location from which a batch read with these options would read the ledger.
     """
     from pyspark_pulsar.inspect.segments import survey
 
@@ -60,7 +60,7 @@ def segments(
 
 
 def json_lines(survey_result: Survey) -> list[str]:
-    """Return a line for each ledger. Times are ISO 8601 in UTC."""
+    """Return one line of JSON for each ledger. Times are ISO 8601 in UTC."""
     from pyspark_pulsar.inspect.tables import segments_table
     from pyspark_pulsar.tools.cli.output.text import json_line
 
@@ -79,12 +79,12 @@ def print_survey(survey_result: Survey) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Lane:
-    """The ledgers of a topic partition, and its part of the topic's table."""
+    """The ledgers of one topic partition, and its rows in the topic's table."""
 
     partition: TopicPartition
     segments: tuple[Segment, ...]
     part: TablePart | None
-    """The topic's table, as far as it holds this topic partition."""
+    """The part of the topic's table with the rows of this topic partition; None if there is no table."""
 
 
 def lanes_of(survey_result: Survey) -> list[Lane]:
@@ -143,7 +143,10 @@ _STYLES = {"bookie": "blue", "tiered": "yellow", "compacted": "magenta"}
 
 
 def heading(lane: Lane) -> str:
-    """Return the name of the topic partition, with the totals of its own ledgers and its table."""
+    """Return the name of the topic partition, with the totals of its ledgers and of its part of the table.
+
+    The ledgers of the compacted view are not counted.
+    """
     from pyspark_pulsar.tools.cli.output.text import human_bytes, plural
 
     own = [segment.ledger for segment in lane.segments if segment.state != "compacted"]
@@ -161,14 +164,14 @@ def rows_of(part: TablePart) -> str:
 
 
 def format_part_location(part: TablePart) -> str:
-    """Return the table, its files and the end of its rows."""
+    """Return a text with the name of the table, the number of its files, and the position at which its rows end."""
     from pyspark_pulsar.tools.cli.output.text import plural
 
     return f"table {part.table}, {plural(part.files, 'file')}, up to {part.end}"
 
 
 def format_location(segment: Segment) -> str:
-    """Return bucket and key, or the folder; for bookies, their ids."""
+    """Return a text with the location of the offloaded copy, the ids of the bookies, or both."""
     locations = []
     if segment.ledger.offload_id:
         locations.append(segment.copy or "tiered storage")

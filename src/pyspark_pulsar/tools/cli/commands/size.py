@@ -1,4 +1,4 @@
-"""`pyspark-pulsar size`: the hardware that a load needs. Each number has its formula."""
+"""The command `pyspark-pulsar size`, which estimates the hardware for a load, and shows the formula of each number."""
 
 from __future__ import annotations
 
@@ -53,7 +53,10 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 def _number(_: click.Context, __: click.Parameter, text: str | None) -> float | None:
-    """Parse a number with k, M, G, T for powers of 1000, or Ki, Mi, Gi for powers of 1024."""
+    """Parse a number, which may end in a unit.
+
+    The units are `k`, `M`, `G` and `T` for powers of 1000, and `Ki`, `Mi` and `Gi` for powers of 1024.
+    """
     if text is None:
         return None
     plain = text.strip().replace("_", "").lower().removesuffix("b")
@@ -76,7 +79,7 @@ def _load_options(command: Command) -> Command:
 
 
 def _default(value: object) -> str:
-    """Return a default as a user types it."""
+    """Return the default value of a flag as text for its help, or an empty text if the flag has no default."""
     if value is MISSING:
         return ""
     if not isinstance(value, float):
@@ -135,7 +138,7 @@ def size(
 
 
 def _workload(load: dict[str, Any], bytes_a_day: float | None, sample: TopicSample | None) -> Workload:
-    """Return the workload. The user's numbers take precedence over measured ones."""
+    """Return the workload. The user's numbers take precedence over numbers that were measured on a topic."""
     inputs = {name: value for name, value in load.items() if value is not None}
     missing = [f"--{name.replace('_', '-')}" for name in _NEEDED if name not in inputs]
     if missing:
@@ -189,7 +192,7 @@ def _sample(topic: str, service_url: str | None, settings: tuple[str, ...]) -> T
 
 
 def _name_flags(fault: OptionError) -> OptionError:
-    """Replace the model's names in an error with the flags of the command."""
+    """Replace the names of the fields of `Workload` in an error with the flags of the command."""
     text = str(fault)
     for name in _INPUTS:
         if "_" in name:
@@ -198,7 +201,7 @@ def _name_flags(fault: OptionError) -> OptionError:
 
 
 def print_estimate(made: Estimate, *, shows_costs: bool) -> None:
-    """Print the inputs, the figures, and with `shows_costs` the costs, as tables."""
+    """Print tables of the inputs and the figures. With `shows_costs`, also print a table of the costs."""
     from pyspark_pulsar.tools.cli.output.screen import screen, table_of
     from pyspark_pulsar.tools.sizing.costs import where_measured
 
@@ -227,7 +230,7 @@ def print_estimate(made: Estimate, *, shows_costs: bool) -> None:
 
 
 def format_quantity(figure: Quantity) -> str:
-    """Return a value for people: bytes in KiB and more, times in minutes and more, costs in ms and less."""
+    """Return a value as text, in a unit that fits its size, such as KiB, minutes or microseconds."""
     from pyspark_pulsar.tools.cli.output.text import human_bytes
     from pyspark_pulsar.tools.sizing.quantity import number_text
 
@@ -247,9 +250,9 @@ def format_quantity(figure: Quantity) -> str:
 
 
 def _plural(unit: str, number: float) -> str:
-    """Return the unit of a count in the plural: `3,000 topics`, `1 message/day`, `4 cores/executor`."""
+    """Return a unit in the plural, unless the number is 1: `3,000 topics`, `1 message/day`, `4 cores/executor`."""
     head, slash, rest = unit.partition("/")
-    # B, and products such as core·s, are not words.
+    # `B`, and products such as `core·s`, have no plural.
     if number == 1 or not head.isascii() or len(head) <= 1:
         return unit
     many = f"{head[:-1]}ies" if head.endswith("ry") else f"{head}s"

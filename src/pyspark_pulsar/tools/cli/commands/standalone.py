@@ -1,4 +1,4 @@
-"""`pyspark-pulsar standalone`: the local server."""
+"""The command `pyspark-pulsar standalone`, which runs a local Pulsar server."""
 
 import json
 import time
@@ -49,7 +49,7 @@ def start(
     settings: tuple[str, ...],
     deadline: float,
 ) -> None:
-    """Start a server. It runs until you stop it, even after this shell ends."""
+    """Start a server. The server runs until you stop it, even after this shell ends."""
     from pyspark_pulsar.tools.standalone import LocalPulsar
 
     server = LocalPulsar(
@@ -72,7 +72,7 @@ def start(
 @_NAME
 @_DATA
 def stop(name: str, data: Path | None) -> None:
-    """Stop a server. Its data are kept."""
+    """Stop a server, and keep its data."""
     from pyspark_pulsar.tools.standalone import LocalPulsar
 
     server = LocalPulsar(name=name, data=data)

@@ -1,6 +1,6 @@
-"""`pyspark-pulsar tier`: history of topics as columns.
+"""The command `pyspark-pulsar tier`, which writes the history of topics into tables.
 
-It runs without Spark, on any machine that can reach Pulsar and the tables.
+The command runs without Spark, on any machine that can reach Pulsar and the tables.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ _DAY_SECONDS: Final = 86_400.0
 
 @click.group(short_help="Topics' history as columns.")
 def tier() -> None:
-    """Manage topics' history as columns, in Iceberg or Delta tables."""
+    """Manage Iceberg or Delta tables that contain the history of topics."""
 
 
 def cluster_arguments(command: Command) -> Command:
-    """Add the arguments of a command about named topics: which topics, and how to reach their cluster."""
+    """Add the argument that names topics, and the options that describe the connection to their cluster."""
     for decorate in (
         click.option(
             "--option",
@@ -57,7 +57,7 @@ def cluster_arguments(command: Command) -> Command:
 
 
 def tier_arguments(command: Command) -> Command:
-    """Add the arguments of a command about tables: which topics, and where their tables are."""
+    """Add the arguments of `cluster_arguments`, and options that select topics and name their tables."""
     for decorate in (
         click.option("--table", metavar="TEMPLATE", help="Template for names of tables: option tierTable."),
         click.option(
@@ -113,10 +113,10 @@ def run(
     as_json: bool,
     **arguments: Any,
 ) -> None:
-    """Tier the closed ledgers of each TOPIC that its table does not contain yet.
+    """Write the closed ledgers of each TOPIC into its table, except ledgers that the table already contains.
 
-    You may run the command at any time, and several times in parallel: the table is the checkpoint, and contains each
-    ledger once.
+    You may run this command at any time, and several times in parallel. The table itself is the checkpoint, so it
+    contains each ledger only once.
     """
     from pyspark_pulsar.history.tiering.round import TierRound
     from pyspark_pulsar.history.tiering.topic_rounds import tier_forever, tier_topics
@@ -162,7 +162,7 @@ def run(
 @tier_arguments
 @click.option("--json", "as_json", is_flag=True, help="One JSON object per line for each topic partition.")
 def status(*, as_json: bool, **arguments: Any) -> None:
-    """Show how far each TOPIC is tiered, and what is left: ledgers, bytes, seconds."""
+    """Show how much of each TOPIC is in its table, and the ledgers, bytes and seconds that are still missing."""
     from pyspark_pulsar.history.tiering.status import tier_status
     from pyspark_pulsar.tools.cli.output.tier_tables import print_lines, print_table
 
@@ -255,9 +255,11 @@ def drop(*, keep_files: bool, yes: bool, **arguments: Any) -> None:
 @cluster_arguments
 @click.option("--yes", is_flag=True, help="Do not ask.")
 def forget(*, yes: bool, **arguments: Any) -> None:
-    """Forget in which table the history of each TOPIC is, so that the next round starts from scratch, in any catalog.
+    """Remove the record in Pulsar that names the table of each TOPIC.
 
-    The table stays as it is. It has the only copy of messages that retention has removed from the topic.
+    Then the next round starts from scratch, in any catalog.
+
+    The table itself is not changed. The table has the only copy of messages that retention has removed from the topic.
     """
     from pyspark_pulsar.client.admin.client import AdminClient
     from pyspark_pulsar.history.tiering.topic_note import remove_note
@@ -320,7 +322,10 @@ def _topics(options: ReadOptions, arguments: dict[str, Any]) -> list[TopicName]:
 
 
 def _catalog(given: str) -> dict[str, str]:
-    """Read the catalog. Only a file may contain secrets, because all users of the machine can see arguments."""
+    """Return the option for the catalog, from JSON or from a file.
+
+    Only a file may contain secrets, because all users of the machine can see arguments.
+    """
     if given.lstrip().startswith("{"):
         return {"tierCatalog": given}
     try:
@@ -343,7 +348,7 @@ def _table_settings(
 
 
 def _stop_on_signals() -> Event:
-    """Return an event that SIGINT and SIGTERM set. A running commit is completed first."""
+    """Return an event that SIGINT and SIGTERM set. So a running commit is completed before the process ends."""
     stop = Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: stop.set())
@@ -351,7 +356,10 @@ def _stop_on_signals() -> Event:
 
 
 def _expose(address: str | None) -> tuple[TierMetrics, Exposition | None]:
-    """Return the metrics of this process, and their endpoint. Raises `OptionError`, `PrerequisiteMissing`."""
+    """Return the metrics of this process, and the server that exposes them.
+
+    The server is None without an address. Raises `OptionError` and `PrerequisiteMissing`.
+    """
     from pyspark_pulsar.tools.monitoring.exposition import Exposition
     from pyspark_pulsar.tools.monitoring.tier_metrics import TierMetrics
 

@@ -1,4 +1,4 @@
-"""`pyspark-pulsar transactions`: ending transactions of exactly-once writes whose query or job will not start again."""
+"""The command `pyspark-pulsar transactions`, which ends transactions of queries and jobs that will not start again."""
 
 from __future__ import annotations
 
@@ -71,10 +71,10 @@ def _journal_arguments(command: Command) -> Command:
     help="Like --abort-open, and release the journal for another query or job, which may name it with --journal.",
 )
 def resolve(*, abort_open: bool, release: bool, **arguments: Any) -> None:
-    """Commit the decided but unfinished transactions for TOPIC.
+    """Commit transactions for TOPIC whose commit was decided but not completed.
 
-    The transactions belong to batch jobs, or to the query with this checkpoint or id. With --journal, TOPIC is not
-    needed.
+    The transactions belong to batch jobs, or to the query that --checkpoint or --query-id names. With --journal, TOPIC
+    is not needed.
     """
     from pyspark_pulsar.write.exactly_once.resolve import resolve_journal
 
@@ -90,10 +90,12 @@ def resolve(*, abort_open: bool, release: bool, **arguments: Any) -> None:
 @click.option("--admin-url", required=True, metavar="URL", help="Address of the admin REST API.")
 @click.option("--yes", is_flag=True, help="Skip the confirmation.")
 def remove_journal(*, admin_url: str, yes: bool, **arguments: Any) -> None:
-    """Delete the three topics of the journal of batch jobs to TOPIC, or of the query with this checkpoint or id.
+    """Delete the journal of batch jobs that write to TOPIC, or of one streaming query.
 
-    Decided transactions are committed first, and open ones are aborted. With --journal, TOPIC is not needed. A query
-    that restarts with its checkpoint fails without its journal.
+    The journal consists of three topics. The option --checkpoint or --query-id names the query.
+
+    Before the deletion, decided transactions are committed, and open transactions are aborted. With --journal, TOPIC is
+    not needed. A query that restarts with its checkpoint fails without its journal.
     """
     from pyspark_pulsar.write.exactly_once.resolve import remove_journal as remove
 
@@ -108,9 +110,11 @@ def remove_journal(*, admin_url: str, yes: bool, **arguments: Any) -> None:
 @click.argument("topic")
 @_cluster_arguments
 def unblock(topic: str, service_url: str, settings: tuple[str, ...]) -> None:
-    """End rows that arrived in TOPIC after their transaction was aborted, and hide all later messages.
+    """Release messages of TOPIC that leftover rows hide.
 
-    Open transactions stay open, so you may run this at any time.
+    Leftover rows arrived after their transaction was aborted. Such rows hide all later messages.
+
+    Open transactions stay open, so you may run this command at any time.
     """
     from pyspark_pulsar.model.topic import TopicName
     from pyspark_pulsar.options import WriteOptions, parse_options
@@ -132,7 +136,7 @@ class _NamedJournal:
     options: WriteOptions
     journal: str
     owner: str | None
-    """The id of the streaming query; None if the journal is named, or belongs to batch jobs."""
+    """The id of the streaming query; None if the arguments name no query."""
 
 
 def _named_journal(
@@ -173,7 +177,7 @@ def _named_journal(
 
 
 def _id_in(checkpoint: str) -> str:
-    """Return the id of the query whose checkpoint is in the local folder.
+    """Return the id of the query whose checkpoint is in a local folder.
 
     Raises:
         OptionError: The path is not a local folder with Spark's file `metadata`.

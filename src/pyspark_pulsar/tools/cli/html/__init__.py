@@ -1,1 +1,1 @@
-"""The HTML page of `pyspark-pulsar segments`: ledgers along time."""
+"""The HTML page of `pyspark-pulsar segments`, which shows ledgers on a time axis."""

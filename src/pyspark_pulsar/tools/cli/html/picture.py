@@ -1,10 +1,10 @@
-"""The ledgers of topic partitions as a picture: a lane for each partition, with two bars for each ledger.
+"""A picture of ledgers, with a lane for each topic partition, and two bars for each ledger.
 
 The upper bar shows the time in which the ledger was written, on one time axis for all lanes. The lower bar shows the
 size of the ledger, on one scale for all lanes, in the order of the ledgers. A bar that would be too short to see is
-drawn longer and marked.
+drawn longer, and has an edge.
 
-The picture is SVG text, for a page with the styles of `page`.
+The picture is SVG text, which needs the styles of the module `page`.
 """
 
 from __future__ import annotations
@@ -42,23 +42,23 @@ class _Canvas:
     line: Timeline
     width: float
     before: int
-    """A moment before all others, as the start of ledgers whose opening time is unknown."""
+    """A time before all other times. The bar of a ledger with an unknown opening time begins at this time."""
     now: int
     bytes_of_one: float
     """The bytes that one pixel of the lower bars represents."""
 
 
 def size_scale(survey: Survey) -> str:
-    """Return the scale of the lower bars, in words."""
+    """Return the scale of the lower bars as text, such as `1.5 MiB in 100 pixels`."""
     return (
         f"{human_bytes(round(_bytes_of_one(survey, _width(survey)) * _SCALE_WIDTH))} in {_SCALE_WIDTH} pixels"
     )
 
 
 def picture(survey: Survey, now_ms: int | None = None) -> str:
-    """Return one `<svg>`.
+    """Return the picture as one `<svg>` element.
 
-    Every ledger, and every topic partition's part of a table, is a `<g class="ledger">` with its numbers in `data-tip`.
+    Each ledger, and each part of a table, is a `<g class="ledger">`. Its attribute `data-tip` contains its numbers.
     """
     lanes = lanes_of(survey)
     canvas = _canvas(survey, now_ms)
@@ -175,7 +175,7 @@ def _lane(canvas: _Canvas, index: int, lane: Lane) -> str:
 
 
 def _sizes(canvas: _Canvas, own: list[Segment]) -> tuple[list[tuple[float, float]], float]:
-    """Return the start and the length of the lower bar of each ledger, to scale, and the end of all bars."""
+    """Return the start and the length of each ledger's lower bar, and the end of the last bar, in pixels."""
     bars: list[tuple[float, float]] = []
     x = 0.0
     for segment in own:
@@ -212,7 +212,7 @@ def _bar(canvas: _Canvas, segment: Segment, top: int, size: tuple[float, float])
 
 
 def _size_bar(segment: Segment, top: int, size: tuple[float, float]) -> str:
-    """Return the lower bar of a ledger; for an empty ledger, a ring, which has no length."""
+    """Return the lower bar of a ledger, or a ring if the ledger is empty."""
     x, length = size
     if not segment.ledger.size:
         radius = _EMPTY / 2 - 1
@@ -224,14 +224,20 @@ def _size_bar(segment: Segment, top: int, size: tuple[float, float]) -> str:
 
 
 def _view(canvas: _Canvas, segment: Segment, own: list[Segment], top: int) -> str:
-    """Return the bar of the compacted view, below its ledgers. Its end in time is unknown."""
+    """Return the bar of the compacted view, below the ledgers.
+
+    The bar ends at the time of the last closed ledger, because the end of the view is unknown.
+    """
     closed = [segment.ledger.closed_ms for segment in own if segment.ledger.closed_ms]
     end = canvas.line.place(max(closed, default=canvas.now))
     return _group(segment, _box(_LEFT, top, max(_LEAST_BAR, end), _VIEW, segment.storage))
 
 
 def _table_bar(canvas: _Canvas, part: TablePart, top: int) -> str:
-    """Return the bar of a table's part, below its ledgers, or below the time of removed ledgers."""
+    """Return the bar of one part of a table, at the publish times of its rows.
+
+    The ledgers that contained these rows may have been removed.
+    """
     first, last = part.published or (canvas.before, canvas.now)
     start = canvas.line.place(first)
     width = max(_LEAST_BAR, canvas.line.place(last) - start)

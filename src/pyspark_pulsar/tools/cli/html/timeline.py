@@ -1,4 +1,4 @@
-"""Converting times to proportional positions on a line."""
+"""Conversion of times to proportional positions on a line."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _STEPS: Final = (
     1, 10, 100, _SECOND, 5 * _SECOND, 15 * _SECOND, _MINUTE, 5 * _MINUTE, 15 * _MINUTE, _HOUR, 3 * _HOUR, 6 * _HOUR,
     12 * _HOUR, _DAY, 2 * _DAY, 7 * _DAY, 14 * _DAY, 28 * _DAY, 91 * _DAY, 364 * _DAY,
 )  # fmt: skip
-"""Distances between two ticks, in milliseconds; longer ones are multiples of the last."""
+"""Distances between two ticks, in milliseconds. Longer distances are multiples of the last one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,8 @@ class Timeline:
     def place(self, moment: int) -> float:
         """Return the position of a moment.
 
-        Moments outside are at the ends. On a line of one moment, it is the right end.
+        A moment outside of the line has the position of the nearer end. If the line has only one moment, the position
+        is the right end.
         """
         span = self.last - self.first
         if span == 0 or moment >= self.last:
@@ -40,7 +41,9 @@ class Timeline:
         return max(0.0, (moment - self.first) / span * self.width)
 
     def ticks(self, least_gap: float) -> Sequence[tuple[int, float]]:
-        """Return round moments in even steps, with enough room for their labels, and the last moment.
+        """Return the moment and the position of each tick.
+
+        The ticks are round moments at equal distances, with enough room for their labels, and the last moment.
 
         The last moment need not be round. `least_gap` is the width of a label.
         """

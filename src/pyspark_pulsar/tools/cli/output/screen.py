@@ -1,4 +1,4 @@
-"""Tables on a terminal, in a pipe or in a file."""
+"""Output of tables to a terminal, a pipe or a file."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from rich.text import Text
 
 from pyspark_pulsar.errors import printable
 
-# The width for a pipe or file; rich would use 80.
+# The width in characters for a pipe or a file, where rich would use 80.
 _COLUMNS = 200
 
 
 def screen() -> Console:
-    """Return standard output with its own width; a terminal has colors."""
-    # Disable emoji and markup, because a position such as 3:100:0 is not an emoji, and a name in brackets is not
+    """Return a console for standard output. A terminal keeps its own width, and has colors."""
+    # Disable emoji and markup, because a position such as `3:100:0` is not an emoji, and a name in brackets is not
     # markup.
     console = Console(highlight=False, emoji=False, markup=False)
     return (
@@ -42,7 +42,7 @@ def _cell(cell: str | Text) -> Text:
 
 
 def table_of(heading: str, columns: Sequence[str], right: Sequence[str] = ()) -> PrintableTable:
-    """Return an empty table. `right` names the columns of numbers."""
+    """Return an empty table. `right` names the columns that are aligned to the right."""
     title = Text(printable(heading), style="bold")
     table = PrintableTable(title=title, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
     for column in columns:

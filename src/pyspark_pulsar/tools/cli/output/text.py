@@ -12,13 +12,13 @@ _DELETE = "\x7f"
 
 
 def json_line(row: Mapping[str, Any]) -> str:
-    """Return a row as printable ASCII; times are ISO 8601."""
-    # This is the only unprintable ASCII character that JSON does not escape.
+    """Return a row as one line of JSON in printable ASCII. Times are ISO 8601."""
+    # DEL is the only unprintable ASCII character that `json.dumps` does not escape.
     return json.dumps(row, default=lambda time: time.isoformat()).replace(_DELETE, "\\u007f")
 
 
 def human_bytes(size: int | None) -> str:
-    """Return a size such as 1.5 MiB; `?` if it is unknown."""
+    """Return a size as text such as `1.5 MiB`, or `?` if the size is unknown."""
     if size is None:
         return "?"
     number, unit = float(size), "B"
@@ -31,12 +31,12 @@ def human_bytes(size: int | None) -> str:
 
 
 def human_count(number: int | None) -> str:
-    """Return a number with grouped thousands; `?` if it is unknown."""
+    """Return a number as text with grouped thousands, or `?` if the number is unknown."""
     return "?" if number is None else f"{number:,}"
 
 
 def human_time(moment: datetime | None) -> str:
-    """Return a time in UTC, to the second."""
+    """Return a time as text, in UTC and whole seconds; an empty text for None."""
     return "" if moment is None else moment.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S")
 
 

@@ -1,8 +1,8 @@
 """The server distribution: its name on Maven Central, its checksum, and its unpacked form.
 
 Pulsar publishes its distribution at `org.apache.pulsar:pulsar-server-distribution` (type `tar.gz`, classifier `bin`).
-Beside the unpacked files is a list of them with their sizes. So an incomplete copy is detected without reading all
-files.
+The unpacked folder also contains a list of its files with their sizes. So an incomplete copy is detected without
+reading all files.
 """
 
 import contextlib
@@ -24,7 +24,7 @@ WORKPLACE_PREFIX = ".unpack-"
 
 @dataclass(frozen=True)
 class ServerArtifact:
-    """A version of a distribution.
+    """A distribution of one version of Pulsar.
 
     `size` is the archive's size in bytes, and `sha512` its checksum in hex. `folder` is its only top-level folder.
     """
@@ -38,19 +38,22 @@ class ServerArtifact:
 
     @property
     def coordinates(self) -> str:
-        """Coordinates for Maven's command line."""
+        """The coordinates for Maven's command line."""
         return f"{self.group}:{self.name}:{self.version}:tar.gz:bin"
 
     @property
     def repository_path(self) -> str:
-        """Path of the archive in Maven's local repository (Maven 2 layout)."""
+        """The path of the archive in Maven's local repository (Maven 2 layout)."""
         return (
             f"{self.group.replace('.', '/')}/{self.name}/{self.version}/{self.name}-{self.version}-bin.tar.gz"
         )
 
 
 class Pinned(Protocol):
-    """The pinned content of a folder in the cache: `sha512` is the checksum of it all, `version` is Pulsar's."""
+    """The pinned content of a folder in the cache.
+
+    `sha512` is the checksum of the whole content, and `version` is the version of Pulsar.
+    """
 
     @property
     def version(self) -> str: ...
@@ -67,9 +70,10 @@ def archive_is_whole(artifact: ServerArtifact, archive: Path) -> bool:
 
 
 def unpacked_is_whole(server: Pinned, home: Path) -> bool:
-    """Return whether `home` was made of exactly this, and all its files have their full size.
+    """Return whether `home` contains exactly this server, and all files have their full size.
 
-    Comparing sizes, not contents, takes about 10 ms for the 400 files of Pulsar. Additional files do no harm.
+    Only sizes are compared, and not contents, so this takes about 10 ms for the 400 files of Pulsar. Additional files
+    are allowed.
     """
     try:
         listing = json.loads((home / _LISTING).read_text())
@@ -81,14 +85,14 @@ def unpacked_is_whole(server: Pinned, home: Path) -> bool:
 
 
 def unpack(artifact: ServerArtifact, archive: Path, home: Path) -> None:
-    """Unpack a whole `archive`, so that `home` appears complete or not at all.
+    """Unpack a complete `archive` into `home`. The folder `home` never exists with only some of its files.
 
-    An older `home` is replaced. The caller holds the lock of the parent folder.
+    An existing `home` is replaced. The caller must have locked the parent folder.
     """
     home.parent.mkdir(parents=True, exist_ok=True)
     with workplace_in(home.parent) as workplace:
         with tarfile.open(archive) as packed:
-            # Python before 3.11.4 has no filters. There, only the checksum protects from a harmful archive.
+            # Python before 3.11.4 has no filters, so there only the checksum protects against a harmful archive.
             packed.extraction_filter = getattr(tarfile, "data_filter", None)
             packed.extractall(workplace)  # noqa: S202 - checksummed, and filtered where Python can
         unpacked = workplace / artifact.folder
@@ -103,7 +107,7 @@ def unpack(artifact: ServerArtifact, archive: Path, home: Path) -> None:
 
 @contextlib.contextmanager
 def workplace_in(folder: Path) -> Iterator[Path]:
-    """Yield a new folder in `folder`, and delete it at the end; after a crash, the next fetch deletes it."""
+    """Yield a new folder in `folder`, and delete it at the end. After a crash, the next fetch deletes it."""
     workplace = Path(tempfile.mkdtemp(prefix=WORKPLACE_PREFIX, dir=folder))
     try:
         yield workplace
@@ -112,7 +116,10 @@ def workplace_in(folder: Path) -> Iterator[Path]:
 
 
 def place(server: Pinned, made: Path, home: Path, workplace: Path) -> None:
-    """Write the list of files into the folder `made`, and move it to `home`; an older `home` moves to the workplace."""
+    """Write the list of files into the folder `made`, and rename `made` to `home`.
+
+    An existing `home` is moved into `workplace`.
+    """
     _write_listing(server, made)
     if home.exists():
         home.rename(workplace / "replaced")

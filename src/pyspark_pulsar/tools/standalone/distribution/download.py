@@ -1,4 +1,4 @@
-"""Downloading a server into the cache with the user's own Maven: a distribution, or the libraries of a server."""
+"""The download of a distribution, or of a server's libraries, into the cache with the user's own Maven."""
 
 import shutil
 import time
@@ -34,10 +34,11 @@ def fetch_server(
     cache: Path | None = None,
     deadline_seconds: float = 1800.0,
 ) -> Path:
-    """Return the folder of a server, with Pulsar's `bin`, `conf` and `lib`; download the server first if necessary.
+    """Return the folder of a server, with Pulsar's `bin`, `conf` and `lib`. Download the server first if necessary.
 
-    Several processes may call this at the same time: one downloads, and the others wait. An incomplete or damaged copy
-    is downloaded again. Progress goes to standard error: a bar on a terminal, otherwise one line.
+    Several processes may call this function at the same time. One process downloads, and the others wait. An incomplete
+    or damaged copy is downloaded again. Progress is printed to standard error, as a bar on a terminal, and otherwise as
+    one line.
 
     Args:
         server: The version to fetch.
@@ -45,7 +46,7 @@ def fetch_server(
         deadline_seconds: The longest duration.
 
     Raises:
-        PrerequisiteMissing: There is no `mvn`.
+        PrerequisiteMissing: The program `mvn` is not installed.
         StandaloneFailed: The download failed, was too slow, or had wrong checksums twice.
 
     """
@@ -55,7 +56,7 @@ def fetch_server(
         return home
     deadline = time.monotonic() + deadline_seconds
     if isinstance(server, ServerLibraries):
-        # This acquires the same lock, so it runs before.
+        # This call acquires the same lock, so it must return before the lock is acquired below.
         fetch_server(server.base, cache=cache, deadline_seconds=deadline_seconds)
 
     def report_wait() -> None:
@@ -100,7 +101,7 @@ def _fetch_archive(artifact: ServerArtifact, repository: Path, deadline: float) 
 
 def _get_archive(artifact: ServerArtifact, repository: Path, arriving: Path, deadline: float) -> None:
     def arrived() -> int:
-        # Maven versions name the unfinished file in different ways. All names contain this.
+        # Maven versions name the unfinished file in different ways. All names match this pattern.
         return max((size_of(path) for path in arriving.glob("*.tar.gz*")), default=0)
 
     goal = [f"{DEPENDENCY_PLUGIN}:get", f"-Dartifact={artifact.coordinates}", "-Dtransitive=false"]
@@ -111,7 +112,7 @@ def _get_archive(artifact: ServerArtifact, repository: Path, arriving: Path, dea
 
 
 def _assemble(server: ServerLibraries, folder: Path, repository: Path, deadline: float) -> None:
-    """Assemble a server in `folder` from its libraries, and from the distribution there that it is based on."""
+    """Assemble a server in `folder` from its libraries and its base distribution, which is in `folder` already."""
     base = folder / server.base.folder
     with workplace_in(folder) as workplace:
         made = workplace / server.folder
@@ -126,7 +127,7 @@ def _assemble(server: ServerLibraries, folder: Path, repository: Path, deadline:
                 shutil.rmtree(made / "lib")
             else:
                 break
-        # The other programs need libraries that only distributions contain.
+        # Copy only this program, because the other programs need libraries that only distributions contain.
         (made / "bin").mkdir()
         shutil.copy2(base / "bin" / "pulsar", made / "bin")
         shutil.copytree(base / "conf", made / "conf")

@@ -1,8 +1,8 @@
 """A server that is assembled from libraries on Maven Central, each of them pinned by its checksum.
 
-Pulsar publishes the libraries of each version there, but not the distribution of each version. The lists in `pinned`
-name all libraries of a server, one a line: `group:artifact:version[:classifier] size sha256`. Fetching a server
-resolves no versions, so every machine gets the same server. `scripts/pin_server.py` writes the lists.
+Maven Central has the libraries of each version, but not the distribution of each version. Each list in `pinned` names
+all libraries of one server, with one library per line: `group:artifact:version[:classifier] size sha256`. Fetching a
+server resolves no versions, so every machine gets the same server. `scripts/pin_server.py` writes the lists.
 """
 
 import functools
@@ -17,7 +17,7 @@ from pyspark_pulsar.tools.standalone.distribution.artifact import ServerArtifact
 
 @dataclass(frozen=True)
 class Library:
-    """A jar. `size` is in bytes, `sha256` in hex."""
+    """A jar on Maven Central. `size` is in bytes, and `sha256` is in hexadecimal."""
 
     group: str
     artifact: str
@@ -28,35 +28,35 @@ class Library:
 
     @classmethod
     def parse(cls, line: str) -> "Library":
-        """Parse a line of a list. Raises ValueError for another form."""
+        """Parse a line of a list in `pinned`. Raises ValueError if the line has another form."""
         coordinates, size, sha256 = line.split()
         group, artifact, version, *classifier = coordinates.split(":")
         return cls(group, artifact, version, "".join(classifier), int(size), sha256)
 
     @property
     def line(self) -> str:
-        """The line of a list."""
+        """The line for this library in a list in `pinned`."""
         coordinates = ":".join(filter(None, (self.group, self.artifact, self.version, self.classifier)))
         return f"{coordinates} {self.size} {self.sha256}"
 
     @property
     def repository_folder(self) -> str:
-        """Folder of the jar in Maven's local repository (Maven 2 layout)."""
+        """The folder of the jar in Maven's local repository (Maven 2 layout)."""
         return f"{self.group.replace('.', '/')}/{self.artifact}/{self.version}"
 
     @property
     def file(self) -> str:
-        """File name in that folder."""
+        """The name of the jar's file in Maven's local repository."""
         return "-".join(filter(None, (self.artifact, self.version, self.classifier))) + ".jar"
 
     @property
     def file_with_group(self) -> str:
-        """File name in the server's folder `lib`, as in Pulsar's distributions."""
+        """The name of the jar's file in the server's folder `lib`, which is the same in Pulsar's distributions."""
         return f"{self.group}-{self.file}"
 
     @property
     def dependency(self) -> str:
-        """Dependency in a POM, without transitive dependencies."""
+        """The XML of a dependency on this jar for a POM, without transitive dependencies."""
         classifier = f"<classifier>{self.classifier}</classifier>" if self.classifier else ""
         return (
             f"<dependency><groupId>{self.group}</groupId><artifactId>{self.artifact}</artifactId>"
@@ -67,40 +67,40 @@ class Library:
 
 @dataclass(frozen=True)
 class ServerLibraries:
-    """A server of `version`. `base` is the distribution of its start script and configuration."""
+    """A server of `version`. Its start script and configuration are from the distribution `base`."""
 
     version: str
     base: ServerArtifact
 
     @property
     def folder(self) -> str:
-        """Folder name in the cache."""
+        """The name of the server's folder in the cache."""
         return f"pulsar-{self.version}-of-libraries"
 
     @property
     def coordinates(self) -> str:
-        """Name for messages."""
+        """The name of the download in messages."""
         return f"the libraries of Pulsar {self.version}"
 
     @property
     def sha512(self) -> str:
-        """Checksum of all parts of the server, in hex."""
+        """The checksum of all parts of the server, in hexadecimal."""
         text = _pinned(self.version) + self.base.sha512
         return hashlib.sha512(text.encode()).hexdigest()
 
     @property
     def libraries(self) -> tuple[Library, ...]:
-        """Every library of the list."""
+        """The libraries of the server."""
         return tuple(Library.parse(line) for line in _pinned(self.version).splitlines())
 
     @property
     def size(self) -> int:
-        """Size of all libraries, in bytes."""
+        """The size of all libraries, in bytes."""
         return sum(library.size for library in self.libraries)
 
     @property
     def pom(self) -> str:
-        """Project that depends on exactly these libraries."""
+        """The POM of a project that depends on exactly these libraries."""
         dependencies = "\n".join(library.dependency for library in self.libraries)
         return (
             '<project xmlns="http://maven.apache.org/POM/4.0.0">\n<modelVersion>4.0.0</modelVersion>\n'
@@ -126,10 +126,10 @@ def library_is_whole(library: Library, jar: Path) -> bool:
 def copy_libraries(server: ServerLibraries, repository: Path, target: Path) -> None:
     """Copy the libraries from Maven's local `repository` into the new folder `target`.
 
-    A jar with other bytes than pinned is deleted from the repository, because Maven trusts its content.
+    A jar that does not match its pinned checksum is deleted from the repository, because Maven would use the jar again.
 
     Raises:
-        StandaloneFailed: Some jars had other bytes; the error names all of them.
+        StandaloneFailed: Some jars do not match their pinned checksums. The error names all of these jars.
 
     """
     target.mkdir()

@@ -1,8 +1,8 @@
-"""Running the user's own Maven, and following its progress.
+"""Runs of the user's own Maven, and the progress of its downloads.
 
 Maven is used because it knows the user's mirrors, proxies and certificates (`settings.xml`), and because the server
-needs a JDK anyway. It uses a separate local repository inside the cache. So this module can follow the downloads, and
-delete the files after unpacking.
+needs a JDK anyway. Maven uses a separate local repository inside the cache. So this module can measure the progress,
+and delete the files after unpacking.
 """
 
 import contextlib
@@ -37,12 +37,12 @@ def run_maven(
         arguments: The arguments for Maven.
         repository: The folder of the local repository.
         wanted: The name of the download, for error texts.
-        arrived: Returns the number of bytes that have arrived.
-        follow: Receives this number four times a second.
-        deadline: The end, by the monotonic clock.
+        arrived: A function that returns the number of bytes that have arrived.
+        follow: A function that receives this number four times a second.
+        deadline: The time at which Maven is killed, in seconds of the monotonic clock.
 
     Raises:
-        PrerequisiteMissing: There is no `mvn`.
+        PrerequisiteMissing: The program `mvn` is not installed.
         StandaloneFailed: Maven failed, or was too slow.
 
     """
@@ -88,7 +88,7 @@ def _follow_to_the_end(
 
 
 def size_of(path: Path) -> int:
-    """Return the size in bytes; 0 for a file that does not exist, or is being renamed."""
+    """Return the size of a file in bytes; 0 if the file does not exist, or is being renamed."""
     try:
         return path.stat().st_size
     except FileNotFoundError:
@@ -97,7 +97,7 @@ def size_of(path: Path) -> int:
 
 @contextlib.contextmanager
 def progress(title: str, size: int) -> Iterator[Follow]:
-    """Report progress on standard error: a bar for `size` bytes on a terminal, otherwise one line."""
+    """Report progress on standard error, as a bar for `size` bytes on a terminal, and otherwise as one line."""
     if not sys.stderr.isatty():
         print_line(f"{title} ({size / _MEGABYTE:.0f} MB) from Maven Central, once.")
         yield lambda _: None

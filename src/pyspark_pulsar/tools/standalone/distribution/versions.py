@@ -29,7 +29,10 @@ PULSAR_OFFLOADERS = ServerArtifact(
     ),
     folder="apache-pulsar-offloaders-4.0.8",
 )
-"""The files that a broker needs to move ledgers to tiered storage. Its folder `offloaders` is `offloadersDirectory`."""
+"""The distribution with which a broker moves ledgers to tiered storage.
+
+The broker's setting `offloadersDirectory` must be the folder `offloaders` of this distribution.
+"""
 
 _EARLIER_SERVER = ServerArtifact(
     group="org.apache.pulsar",
@@ -55,7 +58,7 @@ _SERVERS: Mapping[str, ServerArtifact | ServerLibraries] = {
 }
 
 SERVER_VERSIONS = tuple(_SERVERS)
-"""The versions from the oldest to the newest."""
+"""The available versions, from the oldest to the newest."""
 
 DEFAULT_VERSION = PULSAR_SERVER.version
 NEWEST_VERSION = "4.2.4"
@@ -63,7 +66,7 @@ NEWEST_VERSION = "4.2.4"
 
 
 def server_of(version: str) -> ServerArtifact | ServerLibraries:
-    """Return the artifact of `version`. Raises OptionError, which lists the available versions."""
+    """Return the server of `version`. Raises OptionError with a list of the available versions."""
     try:
         return _SERVERS[version]
     except KeyError:
@@ -72,7 +75,7 @@ def server_of(version: str) -> ServerArtifact | ServerLibraries:
 
 
 def is_older(version: str, than: str) -> bool:
-    """Return whether `version` is before the other one in the list; False for versions that the list lacks."""
+    """Return whether `version` is older than `than`; False if one of the two is not in `SERVER_VERSIONS`."""
     if version not in _SERVERS or than not in _SERVERS:
         return False
     return SERVER_VERSIONS.index(version) < SERVER_VERSIONS.index(than)

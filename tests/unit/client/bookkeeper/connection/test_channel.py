@@ -21,7 +21,7 @@ REQUEST = struct.pack(">IBBHqq", 20, 2, 2, 0, 5, 0)
 ANSWERS = struct.pack(">IBBHiqq", 24, 2, 2, 0, 1, 5, 0) * 3
 
 
-def answer(status: int, operation: wire.OperationType.ValueType = wire.START_TLS) -> bytes:
+def answer(status: int, operation: wire.OperationType = wire.START_TLS) -> bytes:
     header = wire.BKPacketHeader(version=wire.VERSION_THREE, operation=operation, txnId=1)
     body = wire.Response(header=header, status=status).SerializeToString()
     return struct.pack(">I", len(body)) + body

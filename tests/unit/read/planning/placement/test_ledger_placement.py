@@ -109,8 +109,10 @@ def test_one_bookie_is_enough_for_unknown_striping_and_none_for_a_password_diges
 
 def test_a_location_lists_all_bookies_only_if_the_striping_is_unknown() -> None:
     placement = Placement("bookie", BOOKIES)
-    assert placement.location_of(A, CLOSED).bookies == ()
-    assert placement.location_of(A, Ledger(7, 10, 100, None, 1000)).bookies == BOOKIES
+    for ledger, bookies in ((CLOSED, ()), (Ledger(7, 10, 100, None, 1000), BOOKIES)):
+        location = placement.location_of(A, ledger)
+        assert isinstance(location, FromBookies)
+        assert location.bookies == bookies
 
 
 VIEW = Ledger(60, 3, 30, None, 0)
