@@ -281,8 +281,8 @@ test-docs: check-browser $(BUILD_DONE) $(DOCS_DONE) ## Build the site, and look 
 OF_CATALOG := dataframes_make_tables_and_append_by_name metadata_columns_are_named_in_any_case \
   a_stream_from_table_to_table stream_in_sql_and_a_stream_in_complete_mode options_of_a_read_and_time_travel \
   only_the_columns_of_a_query_are_decoded filters_narrow_each_query_by_itself a_limit_ends_tasks_and_leaves_no_traceback \
-  a_small_topic_is_broadcast_and_the_plan_says_what_is_read changes_of_a_table_with_a_key \
-  what_show_create_table_says_makes_the_same_table a_cancelled_statement_leaves_no_half_table
+  a_small_topic_is_broadcast_and_the_plan_shows_the_read changes_of_a_table_with_a_key \
+  the_output_of_show_create_table_creates_the_same_table a_cancelled_statement_leaves_no_half_table
 OF_STREAMS := restarts_while_a_producer_sends_neither_lose_nor_repeat[plain] \
   available_now_reads_the_messages_present_at_its_start
 test-oldest-spark: export PYTHONPATH := $(CURDIR)/$(OLDEST_SPARK)

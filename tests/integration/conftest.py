@@ -3,16 +3,25 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from typing import Any
 
 import pulsar as official_client
 import pytest
-from integration.official import Admin, JavaClient, Refused, python_client
+from integration.official import Admin, JavaClient, Refused, end_of_client_log, python_client
 from integration.streams import Stream
 from pyspark.sql import DataFrame, SparkSession
 
 from pyspark_pulsar.tools.standalone import LocalPulsar
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Add the log of the official client to the report of a failed test."""
+    report = yield
+    if report.failed and (log := end_of_client_log()):
+        report.sections.append(("The official client's log", log))
+    return report
 
 
 @pytest.fixture(scope="session")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import datetime as dt
 import json
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -29,6 +30,7 @@ Refused = Callable[[Callable[[], Any], str], str]
 
 SPECIAL_MESSAGES = "SpecialMessages"
 _WAIT_SECONDS = 60.0
+_CLIENT_LOG = tempfile.NamedTemporaryFile(prefix="pulsar-client-", suffix=".log")  # noqa: SIM115
 _PASSING = (412, 500, 502, 503, 504)
 _CONFLICT = 409
 
@@ -224,18 +226,31 @@ def _has_message(reader: official_client.Reader) -> bool:
         return reader.has_message_available()
 
 
+def open_client(service_url: str, **settings: Any) -> official_client.Client:
+    """Open the official Python client. Its warnings and errors are in `end_of_client_log`.
+
+    The client uses the first logger of a process for all clients, so all tests share one.
+    """
+    logger = official_client.FileLogger(official_client.LoggerLevel.Warn, _CLIENT_LOG.name)
+    return official_client.Client(service_url, logger=logger, **settings)
+
+
+def end_of_client_log(lines: int = 60) -> str:
+    """Return the last lines that the official Python clients of this process logged."""
+    return "\n".join(Path(_CLIENT_LOG.name).read_text().splitlines()[-lines:])
+
+
 @contextmanager
 def python_client(service_url: str, seconds: int = 90) -> Iterator[official_client.Client]:
-    """Yield the official Python client, which logs only errors, and repeats requests that fail for a passing reason."""
-    logger = official_client.ConsoleLogger(official_client.LoggerLevel.Error)
-    client = official_client.Client(service_url, logger=logger, operation_timeout_seconds=seconds)
+    """Yield the official Python client, which repeats requests that fail for a passing reason."""
+    client = open_client(service_url, operation_timeout_seconds=seconds)
     yield client
     client.close()
 
 
 def send_entries(service_url: str, topic: str, values: range, size: int = 0) -> None:
     """Send each number in an entry of its own, with its text filled up to `size` bytes with blanks."""
-    client = official_client.Client(service_url)
+    client = open_client(service_url)
     producer = client.create_producer(topic, batching_enabled=False, block_if_queue_full=True)
     for number in values:
         producer.send_async(str(number).encode().ljust(size), lambda *_: None)

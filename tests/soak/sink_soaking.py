@@ -71,7 +71,7 @@ def sink_soak(
         "trouble": seed,
     }
     query = Query(folder, "stream_to_topic.py", json.dumps(setting), cluster=spark)
-    chaos = Chaos(cluster, topics, spark.workers, Writer(cluster.service_url, folder / "writer.log"), query)
+    chaos = Chaos(cluster, topics, spark.workers, Writer(cluster.service_url), query)
     chaos.writer.add(source)
     try:
         run = _Run(chaos, SinkReport(seed, guarantee), say)

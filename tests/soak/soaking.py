@@ -24,7 +24,7 @@ from soak.chaos import Chaos
 from soak.checkpoint import Checkpoint, InFolder, InPulsar
 from soak.query import Query
 from soak.schedule import INTERRUPTIONS, Event, schedule
-from soak.sink import PATIENCE, connection, delivered, faults, sink_topic, written
+from soak.sink import PATIENCE, Sent, connection, delivered, faults, sink_topic, written
 from soak.topics import Topics
 from soak.writer import Writer
 
@@ -51,6 +51,8 @@ class Report:
     """The number of interruptions that occurred while a micro-batch was known to be running."""
     topic_partitions: int
     messages: int
+    uncertain: int
+    """The number of `messages` without a receipt, which may be in the topic or not."""
     rows: int
     epochs: int
     ledgers: int
@@ -99,7 +101,7 @@ def soak(
         arguments = (str(folder / _ROWS), json.dumps(setting))
         query = Query(folder, "stream_to_epochs.py", *arguments, cluster=spark, checkpoint=checkpoint)
         rows = partial(delivered, folder / _ROWS)
-    chaos = Chaos(cluster, topics, spark.workers, Writer(cluster.service_url, folder / "writer.log"), query)
+    chaos = Chaos(cluster, topics, spark.workers, Writer(cluster.service_url), query)
     try:
         return _Run(chaos, seed, seconds, say).run(folder, rows)
     finally:
@@ -154,7 +156,7 @@ class _Run:
         rows = list(sink_rows())
         self._faults += [failed] if failed else []
         self._faults += faults(rows, sent)
-        return self._report(sent.messages, len(rows), _entries_by_reader(folder / "audit"))
+        return self._report(sent, len(rows), _entries_by_reader(folder / "audit"))
 
     def _let_events_happen(self) -> None:
         begin = time.monotonic()
@@ -207,7 +209,7 @@ class _Run:
             f"{query.committed()} micro-batches"
         )
 
-    def _report(self, messages: int, rows: int, entries: dict[str, int]) -> Report:
+    def _report(self, sent: Sent, rows: int, entries: dict[str, int]) -> Report:
         topics = self._chaos.topics
         removed = topics.removed()
         return Report(
@@ -217,7 +219,8 @@ class _Run:
             interruptions=sum(self._events[kind] for kind in INTERRUPTIONS),
             in_epoch=self._chaos.query.interrupted_epochs,
             topic_partitions=len(topics.partitions),
-            messages=messages,
+            messages=sent.messages,
+            uncertain=len(sent.uncertain),
             rows=rows,
             epochs=self._chaos.query.committed(),
             ledgers=sum(map(len, topics.seen.values())),

@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pulsar as official_client
-from integration.official import Admin
+from integration.official import Admin, open_client
 from integration.tier.conftest import ENTRIES, SMALL_LEDGERS, Tier, tables_in
 
 from pyspark_pulsar.tools.standalone import LocalPulsar
@@ -58,8 +58,7 @@ def tier_soak(
     """Run the soak up to the first fault, or up to `kills` kills."""
     report, rng, began = TierReport(seed, table_format), random.Random(seed), time.monotonic()
     with LocalPulsar(data=folder / "pulsar", config=SMALL_LEDGERS) as server:
-        quiet = official_client.ConsoleLogger(official_client.LoggerLevel.Error)
-        client = official_client.Client(server.service_url, logger=quiet)
+        client = open_client(server.service_url)
         tier = _tier(server, client, folder, table_format)
         command = [
             sys.executable,

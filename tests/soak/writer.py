@@ -1,19 +1,21 @@
 """A writer that does not stop. It sends numbered messages under keys, by the official client, also into new partitions.
 
 The topics must have the broker's deduplication on, which drops messages that the client repeats after it lost a broker.
-The client never stops trying, so every message gets a receipt.
+A message without a receipt after two minutes counts as uncertain, and a new producer replaces its producer. The reason
+is the client (3.13): after a broker was suspended, one of its producers never sent or received anything again.
 """
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
 from collections import Counter
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Final
 
 import pulsar as official
+from integration.official import end_of_client_log, open_client
 from soak.sink import Sent
 
 _TICK_SECONDS: Final = 0.2
@@ -21,7 +23,7 @@ _KEYS: Final = 5
 _IN_A_TICK: Final = {"batched": 20, "single": 5}
 _PAYLOAD: Final = "x" * 150
 _NEW_TRY_SECONDS: Final = 0.5
-_LOG_LINES: Final = 60
+_RECEIPT_SECONDS: Final = 120.0
 
 
 @dataclass
@@ -29,11 +31,18 @@ class _Line:
     """A producer of a topic partition, and the next number under each of its keys."""
 
     producer: official.Producer
-    name: str
-    in_a_tick: int
+    partition: str
+    kind: str
+    replaced: int = 0
+    """The number of producers that this line had before."""
+    is_stuck: bool = False
     turn: int = 0
     answered: int = 0
     next_numbers: Counter[str] = field(default_factory=Counter)
+
+    @property
+    def name(self) -> str:
+        return f"{self.partition.rpartition('/')[2]} {self.kind}"
 
     @property
     def unanswered(self) -> int:
@@ -50,10 +59,8 @@ class _Line:
 class Writer:
     """A thread that writes: call `start`, `add`, and at last `finish`."""
 
-    def __init__(self, service_url: str, log: Path) -> None:
-        logger = official.FileLogger(official.LoggerLevel.Warn, str(log))
-        self._log = log
-        self._client = official.Client(service_url, operation_timeout_seconds=15, logger=logger)
+    def __init__(self, service_url: str) -> None:
+        self._client = open_client(service_url, operation_timeout_seconds=15)
         self._lines: list[_Line] = []
         self._added: list[str] = []
         self._refused: list[tuple[str, int]] = []
@@ -88,8 +95,7 @@ class Writer:
         connection.
         """
         waiting = {line.name: line.unanswered for line in self._lines if line.unanswered}
-        log = "\n".join(self._log.read_text().splitlines()[-_LOG_LINES:])
-        return f"messages with neither a receipt nor an error: {waiting}\n{log}"
+        return f"messages with neither a receipt nor an error: {waiting}\n{end_of_client_log()}"
 
     def _run(self) -> None:
         while not self._halt.is_set():
@@ -97,31 +103,40 @@ class Writer:
             while self._added and not self._halt.is_set():
                 self._open(self._added.pop(0))
             for line in self._lines:
-                for _ in range(line.in_a_tick):
+                if line.is_stuck:
+                    self._replace(line)
+                for _ in range(_IN_A_TICK[line.kind]):
                     self._send(line)
             self._halt.wait(max(0.0, begin + _TICK_SECONDS - time.monotonic()))
 
     def _open(self, partition: str) -> None:
         """Open both producers of a partition, whatever happens to brokers during the call."""
-        for kind, in_a_tick in _IN_A_TICK.items():
-            name = f"{partition.rpartition('/')[2]} {kind}"
-            producer = self._create(partition, name, batched=kind == "batched")
+        for kind in _IN_A_TICK:
+            producer = self._create(partition, kind, 0)
             if producer is not None:
-                self._lines.append(_Line(producer, name, in_a_tick))
+                self._lines.append(_Line(producer, partition, kind))
 
-    def _create(self, partition: str, name: str, *, batched: bool) -> official.Producer | None:
+    def _replace(self, line: _Line) -> None:
+        """Replace the producer by one with a new name, whose numbers the broker's deduplication does not know."""
+        with contextlib.suppress(official.exceptions.PulsarException):
+            line.producer.close()
+        producer = self._create(line.partition, line.kind, line.replaced + 1)
+        if producer is not None:
+            line.producer, line.replaced, line.is_stuck = producer, line.replaced + 1, False
+
+    def _create(self, partition: str, kind: str, replaced: int) -> official.Producer | None:
         while not self._halt.is_set():
             try:
                 return self._client.create_producer(
                     partition,
-                    producer_name=name,
+                    producer_name=f"{partition.rpartition('/')[2]} {kind} {replaced}",
                     # Without an initial id, the client (3.13) restarts its count when its first connection breaks
                     # before the first receipt. Messages with the same numbers still wait to be sent again. The broker
                     # then treats new messages as repeated ones, confirms them, and drops them. The client's binding
                     # treats 0 as no initial id.
                     initial_sequence_id=1,
-                    send_timeout_millis=0,
-                    batching_enabled=batched,
+                    send_timeout_millis=int(_RECEIPT_SECONDS * 1000),
+                    batching_enabled=kind == "batched",
                     batching_max_messages=20,
                     compression_type=official.CompressionType.LZ4,
                     block_if_queue_full=True,
@@ -140,5 +155,6 @@ class Writer:
                 self.receipts += 1
             else:
                 self._refused.append((key, number))
+                line.is_stuck = True
 
         line.producer.send_async(f"{number} {_PAYLOAD}".encode(), answered, partition_key=key)

@@ -38,7 +38,9 @@ def test_every_message_once_through_all_interruptions(
     report = soak(cluster, spark_workers, tmp_path, seed, SECONDS, _say, to_topic=True)
     _say(str(report))
     assert report.faults == []
-    assert report.rows == report.messages > 0
+    # `faults` compares the rows one by one.
+    assert 0 < report.messages - report.uncertain <= report.rows <= report.messages
+    assert report.uncertain < report.messages / 4
     # What was to be survived has happened.
     assert {kind for kind, times in report.events.items() if times} == set(HALF_HOUR)
     assert report.in_epoch > 0

@@ -11,6 +11,7 @@ from pathlib import Path
 import pulsar as official
 import pytest
 from fixtures.fix_spark import ReadTopic
+from integration.official import open_client
 
 from pyspark_pulsar.tools.standalone import LocalPulsar
 
@@ -40,7 +41,7 @@ def run(program: str, *arguments: object, cwd: Path) -> str:
 @pytest.fixture
 def lines(pulsar: LocalPulsar, topic: str) -> str:
     """A topic with TEXT in windows 7 s apart, and a last line a minute later that closes the windows."""
-    client = official.Client(pulsar.service_url)
+    client = open_client(pulsar.service_url)
     producer = client.create_producer(topic, schema=official.schema.StringSchema())
     for number, line in enumerate([*TEXT, " "]):
         gap = 60_000 if line == " " else 0
@@ -80,7 +81,7 @@ def test_word_count_sql(pulsar: LocalPulsar, lines: str, read_topic: ReadTopic, 
     frame = read_topic(result)
     assert frame.columns[:2] == ["word", "cnt"]
     assert sum((Counter({row.word: row.cnt}) for row in frame.collect()), Counter()) == EXPECTED
-    client = official.Client(pulsar.service_url)
+    client = open_client(pulsar.service_url)
     first = client.create_reader(result, official.MessageId.earliest).read_next(60_000).data()
     client.close()
     assert first.startswith(b'{"word":"')

@@ -2,7 +2,6 @@
 
 import contextlib
 import json
-import os
 import signal
 import socket
 import subprocess
@@ -13,6 +12,7 @@ from pathlib import Path
 
 import pulsar as pulsar_client
 import pytest
+from integration.official import open_client
 
 from pyspark_pulsar.errors import StandaloneFailed
 from pyspark_pulsar.tools.standalone import InstanceState, LocalPulsar
@@ -44,17 +44,13 @@ def data(tmp_path: Path) -> Iterator[Path]:
 
 
 def _send(service_url: str, payload: bytes) -> None:
-    client = pulsar_client.Client(
-        service_url, logger=pulsar_client.FileLogger(pulsar_client.LoggerLevel.Error, os.devnull)
-    )
+    client = open_client(service_url)
     client.create_producer(_TOPIC).send(payload)
     client.close()
 
 
 def _payloads(service_url: str) -> list[bytes]:
-    client = pulsar_client.Client(
-        service_url, logger=pulsar_client.FileLogger(pulsar_client.LoggerLevel.Error, os.devnull)
-    )
+    client = open_client(service_url)
     reader = client.create_reader(_TOPIC, pulsar_client.MessageId.earliest)
     payloads = []
     while reader.has_message_available():

@@ -20,7 +20,7 @@ import pytest
 from fixtures.java_cases import NAMES, known_cells
 from fixtures.java_programs import java_programs
 from fixtures.neutral import neutral, neutral_rows, text_of
-from integration.official import Admin, messages_of
+from integration.official import Admin, messages_of, open_client
 from pulsar.schema import AvroSchema
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import col
@@ -143,8 +143,7 @@ def plain(value: Any) -> Any:
 
 @pytest.fixture(scope="module")
 def python_client(pulsar: LocalPulsar) -> Iterator[official_client.Client]:
-    logger = official_client.ConsoleLogger(official_client.LoggerLevel.Error)
-    client = official_client.Client(pulsar.service_url, logger=logger)
+    client = open_client(pulsar.service_url)
     yield client
     client.close()
 

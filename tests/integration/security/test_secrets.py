@@ -13,6 +13,7 @@ import pulsar
 import pytest
 from click.testing import CliRunner
 from fixtures.secured_pulsar import WORKER, SecuredPulsar
+from integration.official import open_client
 
 from pyspark_pulsar.options import ReadOptions, WriteOptions, parse_options, secret_keys
 from pyspark_pulsar.tools.cli import cli
@@ -183,7 +184,9 @@ def _tiered(planted: Planted, given: dict[str, str], secured: SecuredPulsar, top
     )
     addresses = [f"--service-url={given.pop('service.url')}", f"--admin-url={given.pop('admin.url')}"]
     arguments = [*addresses, *(f"--option={key}={text}" for key, text in given.items())]
-    client = pulsar.Client(secured.service_url, pulsar.AuthenticationToken(secured.token(WORKER)))
+    client = open_client(
+        secured.service_url, authentication=pulsar.AuthenticationToken(secured.token(WORKER))
+    )
     try:
         producer = client.create_producer(topic)
         for number in range(5):

@@ -13,7 +13,7 @@ from typing import Any
 import pulsar as official_client
 import pytest
 from fixtures.fix_spark import ReadTopic
-from integration.official import Admin, messages_of
+from integration.official import Admin, messages_of, open_client
 from integration.raw_producer import RawProducer
 from pyspark.sql import SparkSession
 
@@ -129,8 +129,7 @@ def produce_chunks(client: official_client.Client, topic: str, rng: random.Rando
 def test_every_range_over_small_ledgers_equals_the_official_reader(
     topic: str, rng: random.Random, small_ledgers: LocalPulsar
 ) -> None:
-    logger = official_client.ConsoleLogger(official_client.LoggerLevel.Error)
-    client = official_client.Client(small_ledgers.service_url, logger=logger)
+    client = open_client(small_ledgers.service_url)
     try:
         produce_chunks(client, topic, rng, each=12)
         expected = reference(client, topic)

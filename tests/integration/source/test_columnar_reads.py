@@ -171,6 +171,10 @@ HOLDING = {
     "filtered": lambda frame: frame.where("text > '5' and list[0] is not null").select("inner.x"),
 }  # fmt: skip
 """Operators that keep values of a batch after the next one was read."""
+# By rows, Spark's own reader of Python data sources closes its memory when LIMIT ends the task. The thread that feeds
+# TRANSFORM can still read at that moment, and then Spark reports a leak of its own.
+WITHOUT_LIMIT = {"transform, limit": "transform"}
+LIMITS = {"transform, limit": 3}
 
 
 @pytest.mark.parametrize("what", HOLDING)
@@ -182,8 +186,10 @@ def test_operators_keep_values_of_earlier_batches(
         "map('k', cast(id as string)) as map", "named_struct('x', cast(id as string), 'y', id) as inner",
     )  # fmt: skip
     write(rows, pulsar, topic)
-    by_columns, by_rows = (HOLDING[what](frame).collect() for frame in read_both(topic))
-    assert len(by_columns) > 0
+    columns, rows_only = read_both(topic)
+    by_columns = HOLDING[what](columns).collect()
+    by_rows = HOLDING[WITHOUT_LIMIT.get(what, what)](rows_only).collect()[: len(by_columns)]
+    assert len(by_columns) == LIMITS.get(what, len(by_columns)) > 0
     assert by_columns == by_rows
 
 

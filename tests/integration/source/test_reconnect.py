@@ -16,7 +16,7 @@ from urllib.parse import SplitResult, urlsplit
 import pulsar as official_client
 import pytest
 from fixtures.forwarder import MESSAGE, Forwarder, SeenCommand
-from integration.official import Admin, await_true
+from integration.official import Admin, await_true, open_client
 from integration.streams import send_numbers, to_files, values_in
 from pyspark.sql import SparkSession
 
@@ -54,8 +54,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalPulsar]:
 
 @pytest.fixture
 def client(server: LocalPulsar) -> Iterator[official_client.Client]:
-    logger = official_client.ConsoleLogger(official_client.LoggerLevel.Error)
-    client = official_client.Client(server.service_url, logger=logger)
+    client = open_client(server.service_url)
     yield client
     client.close()
 

@@ -17,6 +17,7 @@ from pathlib import Path
 
 import pulsar as official
 import pytest
+from integration.official import open_client
 from pyspark.sql import SparkSession
 from soak.query import Query
 
@@ -34,7 +35,7 @@ class Numbers(threading.Thread):
 
     def __init__(self, service_url: str, topic: str) -> None:
         super().__init__(name="numbers", daemon=True)
-        self._client = official.Client(service_url)
+        self._client = open_client(service_url)
         self._producer = self._client.create_producer(
             topic, schema=official.schema.StringSchema(), batching_max_messages=50
         )

@@ -12,10 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import pulsar as official_client
 import pytest
 from click.testing import CliRunner
-from integration.official import Admin, await_true
+from integration.official import Admin, await_true, open_client
 from integration.streams import finish, has_first_batch
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import expr
@@ -48,8 +47,7 @@ class Pair:
         return self.east if cluster == EAST else self.west
 
     def send(self, cluster: str, topic: str, numbers: range, *, batch: int = 1) -> None:
-        logger = official_client.ConsoleLogger(official_client.LoggerLevel.Error)
-        client = official_client.Client(self.server_of(cluster).service_url, logger=logger)
+        client = open_client(self.server_of(cluster).service_url)
         producer = client.create_producer(
             topic,
             batching_enabled=batch > 1,
