@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
+
+from pyspark_pulsar.runtime import ThreadPoolExecutor
 
 Item = TypeVar("Item")
 Answer = TypeVar("Answer")

@@ -8,8 +8,6 @@ If the present state already rules a change out, the call raises an error and wr
 from __future__ import annotations
 
 import contextlib
-import threading
-import time
 from collections import OrderedDict
 from dataclasses import dataclass
 from typing import Final
@@ -32,6 +30,7 @@ from pyspark_pulsar.errors import (
     CheckpointTakenOver,
     LedgerUnavailable,
 )
+from pyspark_pulsar.runtime import threading, time
 
 _FORMAT_SECONDS: Final = 2.0
 _FORMAT_PAUSE: Final = 0.05

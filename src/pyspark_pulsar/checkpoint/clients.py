@@ -6,13 +6,13 @@ import difflib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from threading import Lock
 from typing import Final, Self
 
 from pyspark_pulsar.client.broker.client import BrokerClient
 from pyspark_pulsar.errors import OptionError
 from pyspark_pulsar.model.topic import TopicName, TopicPartition
 from pyspark_pulsar.options import ReadOptions, WriteOptions, option_fields, parse_options
+from pyspark_pulsar.runtime import threading
 
 CALL_SECONDS: Final = 100.0
 """The maximum duration of a call in seconds, including retries while brokers restart or the network is down."""
@@ -59,7 +59,7 @@ class Cluster:
         """Check the options; the first use opens the connections. Raises `OptionError`."""
         self.options = settings.options
         self._idle: list[BrokerClient] = []
-        self._lock = Lock()
+        self._lock = threading.Lock()
         with self.borrowed():
             pass
 

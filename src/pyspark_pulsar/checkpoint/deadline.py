@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
 
 from pyspark_pulsar.errors import DeadlineExceeded
+from pyspark_pulsar.runtime import time
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import secrets
-import threading
 from typing import Final, Self
 
 from pyspark_pulsar.checkpoint.address import CheckpointName
@@ -15,6 +13,7 @@ from pyspark_pulsar.checkpoint.upkeep.policies import check_policies
 from pyspark_pulsar.checkpoint.upkeep.upkeep_thread import GRACE_SECONDS, Upkeep, UpkeepPass
 from pyspark_pulsar.checkpoint.upload import Upload
 from pyspark_pulsar.errors import CheckpointError
+from pyspark_pulsar.runtime import secrets, threading
 
 _NUMBER_BITS: Final = 48
 

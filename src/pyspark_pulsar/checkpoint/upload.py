@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable
-from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -26,6 +25,7 @@ from pyspark_pulsar.checkpoint.messages.message_position import MessagePosition,
 from pyspark_pulsar.checkpoint.messages.writer import LogWriter
 from pyspark_pulsar.codec.digests import crc32c
 from pyspark_pulsar.errors import ConnectionFailed, SendError
+from pyspark_pulsar.runtime import Future
 
 INLINE_BYTES: Final = 16 * 1024
 """The largest size of a file that is stored in the index, in bytes.

@@ -13,11 +13,11 @@ process runs. Both classes are safe to use from several threads.
 
 from __future__ import annotations
 
-import threading
-import time
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from typing import Final, Generic, TypeVar
+
+from pyspark_pulsar.runtime import threading, time
 
 FIRST_SECONDS: Final = 30.0
 LONGEST_SECONDS: Final = 600.0

@@ -5,13 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar
 
-from tenacity import (
-    RetryCallState,
-    Retrying,
-    retry_if_exception_type,
-    stop_before_delay,
-    wait_random_exponential,
-)
+from tenacity import RetryCallState, Retrying, retry_if_exception_type, wait_random_exponential
+
+from pyspark_pulsar.runtime import time
 
 Answer = TypeVar("Answer")
 
@@ -32,13 +28,17 @@ def retry(
 
     """
 
+    began = time.monotonic()
+
     def is_over(state: RetryCallState) -> bool:
         fault = state.outcome.exception() if state.outcome is not None else None
-        return isinstance(fault, Exception) and stop_before_delay(seconds(fault))(state)
+        next_start = time.monotonic() - began + state.upcoming_sleep
+        return isinstance(fault, Exception) and next_start >= seconds(fault)
 
     return Retrying(
         retry=retry_if_exception_type(passing),
         stop=is_over,
         wait=wait_random_exponential(multiplier=0.1, max=2.0),
+        sleep=time.sleep,
         reraise=True,
     )(call)

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import socket
-import threading
 from collections.abc import Callable
-from concurrent.futures import Future
 from typing import Any, TypeVar
 
 from pyspark_pulsar.errors import DeadlineExceeded
+from pyspark_pulsar.runtime import Future, socket, threading
 
 Result = TypeVar("Result")
 SocketAddress = tuple[Any, ...]

@@ -7,7 +7,6 @@ awaited. A request that fails for a temporary reason is sent again.
 from __future__ import annotations
 
 import math
-import time
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -22,6 +21,7 @@ from pyspark_pulsar.client.broker.subscribe import PendingSubscription, begin_su
 from pyspark_pulsar.errors import ConnectionFailed, PulsarError, TopicNotFoundError
 from pyspark_pulsar.model.position import Position
 from pyspark_pulsar.model.topic import TopicPartition
+from pyspark_pulsar.runtime import time
 
 FIRST: Final = Position(0, 0)
 """A position before every message. If a new cursor is put at this position, it moves to the first existing entry."""

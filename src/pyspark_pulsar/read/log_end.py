@@ -58,7 +58,6 @@ compaction removes entries that no reader misses.
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
@@ -72,6 +71,7 @@ from pyspark_pulsar.model.position import EARLIEST, Position
 from pyspark_pulsar.model.topic import TopicPartition
 from pyspark_pulsar.read.cursor_requests import FIRST, Answers, CursorRequests, Positions, new_cursors
 from pyspark_pulsar.read.unseen_entries import Span, pass_unseen
+from pyspark_pulsar.runtime import time
 
 FRESH_SECONDS = 2.0
 """Maximum age in seconds of an answer that nothing was removed.

@@ -9,7 +9,6 @@ entry is or will become visible to consumers. Only the permission to consume is 
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
 from contextlib import ExitStack
 from functools import partial
@@ -21,6 +20,7 @@ from pyspark_pulsar.client.broker.subscribe import PendingSubscription, begin_su
 from pyspark_pulsar.errors import PulsarError
 from pyspark_pulsar.model.position import Position
 from pyspark_pulsar.model.topic import TopicPartition
+from pyspark_pulsar.runtime import time
 
 _AT_ONCE: Final = 100
 """Maximum number of topic partitions per round of requests. A broker may send one entry for each of them."""

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import json
 import os
-import uuid
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -18,6 +17,7 @@ from dataclasses import dataclass
 from pyspark import TaskContext
 
 from pyspark_pulsar.errors import CommitError
+from pyspark_pulsar.runtime import uuid
 
 # Local properties of Spark's streaming jobs: the query's id and current epoch. The id of a run is the job's group.
 _QUERY, _EPOCH, _RUN = "sql.streaming.queryId", "streaming.sql.batchId", "spark.jobGroup.id"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import time
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -17,6 +16,7 @@ from pyspark_pulsar.codec.encode import BatchEncoder, producing
 from pyspark_pulsar.concurrency import map_concurrently
 from pyspark_pulsar.errors import SendError
 from pyspark_pulsar.options import WriteOptions
+from pyspark_pulsar.runtime import time
 from pyspark_pulsar.write.target import Target
 
 _log = logging.getLogger(__name__)

@@ -9,8 +9,6 @@ from __future__ import annotations
 import contextlib
 from collections import OrderedDict
 from collections.abc import Sequence
-from concurrent.futures import Future, InvalidStateError, ThreadPoolExecutor
-from threading import Lock
 from typing import Final
 
 from pyspark_pulsar.checkpoint.content.chunk_locations import ChunkLocations
@@ -18,6 +16,7 @@ from pyspark_pulsar.checkpoint.deadline import Deadline
 from pyspark_pulsar.checkpoint.index.records import Chunk
 from pyspark_pulsar.checkpoint.messages.message_position import MessagePosition
 from pyspark_pulsar.errors import ConnectionFailed, PulsarError
+from pyspark_pulsar.runtime import Future, InvalidStateError, ThreadPoolExecutor, threading
 
 RUN: Final = 8
 CACHE_BYTES: Final = 48 * 1024 * 1024
@@ -29,7 +28,7 @@ class ContentReader:
 
     def __init__(self, locations: ChunkLocations) -> None:
         self._locations = locations
-        self._lock = Lock()
+        self._lock = threading.Lock()
         self._fetched: OrderedDict[MessagePosition, Future[bytes]] = OrderedDict()
         self._nbytes = 0
         self._is_closed = False

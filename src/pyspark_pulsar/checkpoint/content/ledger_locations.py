@@ -7,8 +7,6 @@ must not be `broker`. All other ledgers are read from the broker.
 from __future__ import annotations
 
 import logging
-import time
-from threading import Lock
 from typing import Final
 
 from pyspark_pulsar.checkpoint.clients import Cluster
@@ -18,6 +16,7 @@ from pyspark_pulsar.model.topic import TopicPartition
 from pyspark_pulsar.read.location import EntryLocation
 from pyspark_pulsar.read.planning.ledgers.topic_ledgers import fetch_ledgers
 from pyspark_pulsar.read.planning.placement.ledger_placement import find_placement
+from pyspark_pulsar.runtime import threading, time
 
 _log: Final = logging.getLogger(__name__)
 
@@ -33,7 +32,7 @@ class LedgerLocations:
     def __init__(self, cluster: Cluster, partition: TopicPartition) -> None:
         self._options = cluster.options_of(partition)
         self._partition = partition
-        self._lock = Lock()
+        self._lock = threading.Lock()
         self._known: dict[int, EntryLocation] = {}
         self._requested_at: dict[int, float] = {}
 

@@ -8,13 +8,12 @@ raises an error although no record was lost. A reader never returns an empty sta
 
 from __future__ import annotations
 
-import time
-
 from pyspark_pulsar.checkpoint.index.records import Kind, Record, encode, new_id
 from pyspark_pulsar.checkpoint.messages.writer import open_producer, send_alone
 from pyspark_pulsar.client.broker.client import BrokerClient
 from pyspark_pulsar.client.broker.subscribe import subscribe
 from pyspark_pulsar.errors import WriterFenced
+from pyspark_pulsar.runtime import time
 
 
 def format_index(client: BrokerClient, topic: str, owner: str, timeout_seconds: float) -> None:

@@ -27,7 +27,6 @@ Missed, or lost
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Iterator
 from typing import Final
 
@@ -41,6 +40,7 @@ from pyspark_pulsar.client.broker.consumer import EntryConsumer
 from pyspark_pulsar.client.broker.subscribe import subscribe
 from pyspark_pulsar.errors import CheckpointLost, ConnectionFailed, DeadlineExceeded, PulsarError
 from pyspark_pulsar.model.position import EARLIEST, Position
+from pyspark_pulsar.runtime import time
 
 _PERMITS: Final = 1_000
 _TAKE_SECONDS: Final = 1.0

@@ -14,10 +14,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import threading
-import time
 from collections.abc import Callable
-from concurrent.futures import Future
 from typing import Any, Final, TypeVar
 
 from pyspark_pulsar.checkpoint.deadline import Deadline
@@ -34,6 +31,7 @@ from pyspark_pulsar.client.broker.connection.commands import signed
 from pyspark_pulsar.client.broker.connection.connection import await_answer
 from pyspark_pulsar.client.broker.consumer import EntryConsumer
 from pyspark_pulsar.errors import CheckpointLost, ConnectionFailed, DeadlineExceeded, PulsarError
+from pyspark_pulsar.runtime import Future, threading, time
 
 _log: Final = logging.getLogger(__name__)
 

@@ -36,7 +36,6 @@ Chunks are `[ledger, entry, length, CRC-32C]`, in the order of the file's bytes.
 from __future__ import annotations
 
 import json
-import secrets
 import struct
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -45,6 +44,7 @@ from typing import Any, Final
 from pyspark_pulsar.checkpoint.messages.message_position import MessagePosition, parse_position, position_text
 from pyspark_pulsar.codec.digests import crc32c
 from pyspark_pulsar.errors import CheckpointLost, UnsupportedEntryError
+from pyspark_pulsar.runtime import secrets
 
 VERSION: Final = 1
 _MAGIC: Final = b"PPCK"

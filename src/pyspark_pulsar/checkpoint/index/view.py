@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import threading
-from concurrent.futures import Future
-
 from pyspark_pulsar.checkpoint.index.records import Record
 from pyspark_pulsar.checkpoint.index.replay import RecordsMissed, Replay
 from pyspark_pulsar.checkpoint.index.tree import Outcome
 from pyspark_pulsar.checkpoint.messages.message_position import MessagePosition
 from pyspark_pulsar.client.broker.consumer import EntryConsumer
 from pyspark_pulsar.errors import ConnectionFailed, PulsarError
+from pyspark_pulsar.runtime import Future, threading
 
 
 class IndexView:

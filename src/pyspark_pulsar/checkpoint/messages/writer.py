@@ -13,9 +13,6 @@ arrived.
 
 from __future__ import annotations
 
-import threading
-import time
-from concurrent.futures import Future
 from typing import Final
 
 import pyarrow as pa
@@ -28,6 +25,7 @@ from pyspark_pulsar.client.broker.producer import Producer
 from pyspark_pulsar.client.retries import retry
 from pyspark_pulsar.codec.encode import BatchEncoder, Producing
 from pyspark_pulsar.errors import ConnectionFailed, PulsarError
+from pyspark_pulsar.runtime import Future, threading, time
 from pyspark_pulsar.schema.write.write_schema import WriteSchema, resolve_write_schema
 
 KEEPER: Final = "pyspark-pulsar-checkpoint"

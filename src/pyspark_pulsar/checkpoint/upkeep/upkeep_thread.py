@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import logging
-import threading
-import time
 from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -23,6 +21,7 @@ from pyspark_pulsar.checkpoint.upkeep.cleaner import OldFile, files_before, file
 from pyspark_pulsar.checkpoint.upkeep.keepers import end_of, move_keeper
 from pyspark_pulsar.checkpoint.upkeep.snapshots import is_due, write_snapshot
 from pyspark_pulsar.errors import CheckpointLost, PulsarError
+from pyspark_pulsar.runtime import threading, time
 
 GRACE_SECONDS: Final = 60.0
 """The floor stays at or before the log end of this many seconds ago.

@@ -23,10 +23,7 @@ import itertools
 import json
 import re
 import ssl
-import threading
-import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Final, Self, TypeVar
@@ -57,6 +54,7 @@ from pyspark_pulsar.errors import (
     TopicNotFoundError,
 )
 from pyspark_pulsar.options import ConnectionOptions
+from pyspark_pulsar.runtime import Future, ThreadPoolExecutor, threading, time
 
 _REDIRECTS: Final = 20
 _PIECE_BYTES: Final = 1 << 16

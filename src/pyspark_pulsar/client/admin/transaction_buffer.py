@@ -10,7 +10,6 @@ Source: `GET /admin/v3/transactions/transactionInBufferStats/...` and `transacti
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -28,6 +27,7 @@ from pyspark_pulsar.errors import (
 from pyspark_pulsar.model.position import Position, after_entry
 from pyspark_pulsar.model.topic import TopicPartition
 from pyspark_pulsar.model.transaction_id import TransactionId
+from pyspark_pulsar.runtime import time
 
 _RECOVERED: Final = ("Ready", "NoSnapshot")
 _TRIES: Final = 5

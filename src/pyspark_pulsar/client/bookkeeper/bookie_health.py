@@ -5,12 +5,12 @@ The observations are only hints: without them, or if they are wrong, a process r
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from typing import Final
 
 from pyspark_pulsar.client.bookkeeper.connection.address import BookieAddress
 from pyspark_pulsar.client.quarantine import Quarantines, Remembered
+from pyspark_pulsar.runtime import time
 
 # A bookie that was killed during an answer looks like a bookie that does not support BATCH_READ.
 _NO_BATCHES_SECONDS: Final = 600.0

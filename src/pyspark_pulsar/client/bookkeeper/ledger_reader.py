@@ -58,7 +58,6 @@ Limits, because bookies also serve writers, and a task has limited memory:
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from typing import Final
 
@@ -69,6 +68,7 @@ from pyspark_pulsar.client.bookkeeper.read_state import ReadState
 from pyspark_pulsar.client.bookkeeper.requests import ReadRequests
 from pyspark_pulsar.client.bookkeeper.responses import ReadResponses
 from pyspark_pulsar.client.bookkeeper.write_set import WriteSets
+from pyspark_pulsar.runtime import time
 
 _WAIT_SECONDS: Final = 1.0
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import math
-import random
-import time
 from dataclasses import replace
 from typing import Final
 
@@ -14,6 +12,7 @@ from pyspark_pulsar.client.bookkeeper.in_flight_read import InFlightRead
 from pyspark_pulsar.client.bookkeeper.read_state import ReadState
 from pyspark_pulsar.client.bookkeeper.write_set import WriteSet, WriteSets
 from pyspark_pulsar.errors import LedgerUnavailable
+from pyspark_pulsar.runtime import random, time
 
 # Limit of one answer. Bookies limit an answer to 5 MiB (`maxBatchReadSize`).
 _BATCH_BYTES: Final = 4 << 20
@@ -101,7 +100,7 @@ class ReadRequests:
         if not self._state.paused:
             self._most_ahead = max(_LEAST_AHEAD, self._most_ahead // 2)
         pause = min(_LONGEST_PAUSE_SECONDS, _FIRST_PAUSE_SECONDS * 2**read.pauses)
-        pause *= random.uniform(0.5, 1.0)  # noqa: S311 -- the value spreads readers and protects no secret
+        pause *= random.uniform(0.5, 1.0)
         paused = read.paused_seconds + pause
         not_before = time.monotonic() + pause
         self._state.paused.append(

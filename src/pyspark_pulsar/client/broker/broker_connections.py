@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import random
-import threading
 from collections.abc import Callable, Iterable
-from concurrent.futures import Future
 from typing import Final
 
 from pyspark_pulsar.client.broker.connection.connection import Connection, await_answer, open_connection
@@ -13,6 +10,7 @@ from pyspark_pulsar.client.security.context import Security
 from pyspark_pulsar.client.security.url import BrokerAddress
 from pyspark_pulsar.concurrency import map_concurrently
 from pyspark_pulsar.errors import ConnectionFailed, PulsarError
+from pyspark_pulsar.runtime import Future, random, threading
 
 _MOST_CONNECT: Final = 2
 """Number of connection timeouts for which a thread waits for another thread's attempt to connect."""

@@ -8,9 +8,7 @@ until `patience_ms` has passed.
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from concurrent.futures import Future
 from contextlib import contextmanager
 from functools import partial
 from types import TracebackType
@@ -49,6 +47,7 @@ from pyspark_pulsar.errors import (
 from pyspark_pulsar.model.topic import Namespace, TopicName
 from pyspark_pulsar.model.topic_layout import TopicLayout
 from pyspark_pulsar.options import ConnectionOptions
+from pyspark_pulsar.runtime import Future, time
 from pyspark_pulsar.schema.info import SchemaInfo
 
 Answer = TypeVar("Answer")

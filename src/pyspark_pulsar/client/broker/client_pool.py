@@ -19,8 +19,6 @@ forks its workers from a process that runs no task.
 
 from __future__ import annotations
 
-import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -28,6 +26,7 @@ from typing import Any, Final
 
 from pyspark_pulsar.client.broker.client import BrokerClient
 from pyspark_pulsar.options import ConnectionOptions
+from pyspark_pulsar.runtime import threading, time
 
 IDLE_SECONDS: Final = 60.0
 

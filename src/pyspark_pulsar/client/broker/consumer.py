@@ -20,10 +20,8 @@ Protocol: CommandFlow, CommandGetLastMessageId, CommandAck, CommandCloseConsumer
 
 from __future__ import annotations
 
-import time
 from collections import deque
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Any
 
@@ -33,6 +31,7 @@ from pyspark_pulsar.client.broker.open_consumer import OpenConsumer, mark_delete
 from pyspark_pulsar.client.wire import commands_pb2 as wire
 from pyspark_pulsar.errors import DeadlineExceeded
 from pyspark_pulsar.model.position import EARLIEST, Position, after_entry
+from pyspark_pulsar.runtime import Future, time
 
 _POLL_SECONDS = 0.5
 

@@ -5,7 +5,6 @@ Protocol: CommandFlow, CommandAck, CommandGetLastMessageId, CommandCloseConsumer
 
 from __future__ import annotations
 
-import threading
 from typing import Any, Final
 
 from pyspark_pulsar.client.broker.connection.commands import (
@@ -20,6 +19,7 @@ from pyspark_pulsar.client.broker.connection.connection import Connection, await
 from pyspark_pulsar.client.wire import commands_pb2 as wire
 from pyspark_pulsar.errors import ConnectionFailed
 from pyspark_pulsar.model.position import EARLIEST, Position
+from pyspark_pulsar.runtime import threading
 
 _CUMULATIVE: Final = 1
 

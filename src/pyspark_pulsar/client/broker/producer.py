@@ -27,8 +27,6 @@ for a later frame. Brokers use the epoch of CommandProducer to replace the earli
 from __future__ import annotations
 
 import contextlib
-import threading
-import time
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -56,6 +54,7 @@ from pyspark_pulsar.errors import (
     SendError,
     WriterFenced,
 )
+from pyspark_pulsar.runtime import threading, time
 from pyspark_pulsar.schema.info import SchemaInfo, SchemaType
 
 PROBE_ID: Final = 2**40

@@ -18,8 +18,6 @@ Protocol: CommandSubscribe.
 from __future__ import annotations
 
 import math
-import uuid
-from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,6 +28,7 @@ from pyspark_pulsar.client.broker.consumer import EntryConsumer
 from pyspark_pulsar.client.wire import commands_pb2 as wire
 from pyspark_pulsar.errors import PulsarError
 from pyspark_pulsar.model.position import Position
+from pyspark_pulsar.runtime import Future, uuid
 
 _EXCLUSIVE = 0
 _EARLIEST, _LATEST = 1, 0

@@ -17,9 +17,6 @@ Sources: `AbstractBaseDispatcher.filterEntriesForConsumer`, `ReplicatedSubscript
 
 from __future__ import annotations
 
-import threading
-import time
-from concurrent.futures import Future
 from typing import Any, Final
 
 from pyspark_pulsar.client.broker.client import BrokerClient
@@ -30,6 +27,7 @@ from pyspark_pulsar.client.broker.open_consumer import OpenConsumer, mark_delete
 from pyspark_pulsar.client.wire import commands_pb2 as wire
 from pyspark_pulsar.errors import ProtocolError
 from pyspark_pulsar.model.position import Position
+from pyspark_pulsar.runtime import Future, threading, time
 
 _EXCLUSIVE, _FROM_EARLIEST = 0, 1
 _FEW: Final = 1_000

@@ -5,7 +5,6 @@ The answer to a lookup is cached until the broker refuses a request, closes a co
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterable
 from typing import Any, Final
 
@@ -15,6 +14,7 @@ from pyspark_pulsar.client.broker.connection.server_error import server_error
 from pyspark_pulsar.client.broker.requests import in_windows, looking_up, lookup_command, owner_of
 from pyspark_pulsar.client.security.url import BrokerAddress
 from pyspark_pulsar.errors import ConnectionFailed, ProtocolError, PulsarError
+from pyspark_pulsar.runtime import time
 
 _MAX_REDIRECTS = 20
 _MOST_OWNERS: Final = 100_000

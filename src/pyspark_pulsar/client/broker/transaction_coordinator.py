@@ -12,10 +12,7 @@ belongs to coordinator N. The owner of this partition runs the coordinator after
 from __future__ import annotations
 
 import math
-import random
-import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -38,6 +35,7 @@ from pyspark_pulsar.errors import (
 )
 from pyspark_pulsar.model.topic import TopicName
 from pyspark_pulsar.model.transaction_id import TransactionId
+from pyspark_pulsar.runtime import Future, random, time
 
 _ASSIGN: Final = TopicName.parse("persistent://pulsar/system/transaction_coordinator_assign")
 _COMMIT, _ABORT = 0, 1
@@ -97,7 +95,7 @@ class Coordinators:
             coordinator: The number of the coordinator, or None to choose a random coordinator.
 
         """
-        number = random.randrange(self.count()) if coordinator is None else coordinator  # noqa: S311 -- spreads load
+        number = random.randrange(self.count()) if coordinator is None else coordinator
         # Despite the name of the field `txn_ttl_seconds`, clients send milliseconds, and brokers expect milliseconds.
         request = wire.CommandNewTxn(request_id=0, tc_id=number, txn_ttl_seconds=timeout_ms)
         answer = self._send_and_wait(

@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import queue
 import re
-import threading
 from collections.abc import Callable, Generator
 from datetime import timedelta
 from functools import lru_cache
@@ -23,6 +22,7 @@ from pyspark_pulsar.errors import (
     PrerequisiteMissing,
     TieredStorageUnavailable,
 )
+from pyspark_pulsar.runtime import threading
 
 if TYPE_CHECKING:
     from obstore.store import ObjectStore

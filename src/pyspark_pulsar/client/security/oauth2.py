@@ -13,9 +13,6 @@ import binascii
 import json
 import logging
 import ssl
-import threading
-import time
-from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Any, Final
 from urllib.parse import unquote, unquote_to_bytes, urlsplit
@@ -32,6 +29,7 @@ from pyspark_pulsar.errors import (
     ProtocolError,
 )
 from pyspark_pulsar.options.values.regular_file import read_regular_file
+from pyspark_pulsar.runtime import Future, threading, time
 
 _log: Final = logging.getLogger(__name__)
 

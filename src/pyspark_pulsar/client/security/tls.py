@@ -10,14 +10,13 @@ from __future__ import annotations
 import contextlib
 import socket
 import ssl
-import threading
-import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from pyspark_pulsar.errors import ConnectionFailed, OptionError, TlsFailed
 from pyspark_pulsar.options.values.regular_file import check_regular_file
+from pyspark_pulsar.runtime import threading, time
 
 _RECEIVE_BYTES: Final = 256 * 1024
 # OpenSSL's words for an alert of the other side, or for bytes that are not TLS.

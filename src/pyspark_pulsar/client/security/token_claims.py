@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import base64
 import json
-import time
 from datetime import UTC, datetime
+
+from pyspark_pulsar.runtime import time
 
 
 def expiry_hint(credentials_data: bytes) -> str:

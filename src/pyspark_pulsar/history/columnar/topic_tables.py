@@ -6,7 +6,6 @@ import json
 import re
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
-from threading import Lock
 from typing import Final
 
 from pyspark_pulsar.concurrency import map_concurrently
@@ -15,6 +14,7 @@ from pyspark_pulsar.history.columnar.table import ColumnarTable, TableCatalog
 from pyspark_pulsar.history.columnar.tier_note import catalog_place
 from pyspark_pulsar.model.topic import TopicName
 from pyspark_pulsar.options import ReadOptions
+from pyspark_pulsar.runtime import threading
 
 DELTA: Final = "delta"
 _NAME: Final = "name"
@@ -23,7 +23,7 @@ _CONCURRENT_LOADS: Final = 8
 _OTHER: Final = re.compile(r"[^0-9A-Za-z_]")
 
 
-_OPENING: Final = Lock()
+_OPENING: Final = threading.Lock()
 """A lock for opening catalogs. Only one thread at a time may open a catalog, because opening can create the catalog's
 own database tables.
 """

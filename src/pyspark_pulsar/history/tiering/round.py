@@ -16,7 +16,6 @@ at the same time, only one round can commit. The other round reads the table aga
 from __future__ import annotations
 
 import logging
-import time
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -41,6 +40,7 @@ from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.read.planning.partition_plan import splits_of
 from pyspark_pulsar.read.planning.planner import SplitPlanner
 from pyspark_pulsar.read.planning.tables.topic_notes import check_note, fetch_note
+from pyspark_pulsar.runtime import time
 
 _log: Final = logging.getLogger(__name__)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -21,6 +20,7 @@ from pyspark_pulsar.read.bounds.topics import discover_partitions
 from pyspark_pulsar.read.planning.ledgers.topic_ledgers import TopicLedgers, fetch_ledgers
 from pyspark_pulsar.read.planning.tables.known_tables import check_same_topic
 from pyspark_pulsar.read.planning.tables.topic_notes import check_note, fetch_note
+from pyspark_pulsar.runtime import time
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,11 +10,8 @@ from __future__ import annotations
 
 import logging
 import re
-import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
-from threading import Event
 from typing import Final
 
 from pyspark_pulsar.client.admin.client import AdminClient
@@ -28,6 +25,7 @@ from pyspark_pulsar.history.tiering.topic_properties import topics_to_tier
 from pyspark_pulsar.model.topic import Namespace, TopicName
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.read.bounds.topics import discover_topics
+from pyspark_pulsar.runtime import FIRST_COMPLETED, Future, ThreadPoolExecutor, threading, time, wait
 
 _log: Final = logging.getLogger(__name__)
 
@@ -87,7 +85,7 @@ def tier_forever(
     tier_round: TierRound,
     every_seconds: float,
     report: Callable[[TopicOutcome], None],
-    stop: Event,
+    stop: threading.Event,
     *,
     by_property: bool = False,
     turn_ended: Callable[[], None] = lambda: None,

@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import logging
 import re
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
@@ -36,6 +35,7 @@ from pyspark_pulsar.history.columnar.storage import TableStorage
 from pyspark_pulsar.history.columnar.table import ColumnarTable
 from pyspark_pulsar.history.columnar.writing.writer import DataFileWriter, WrittenFile
 from pyspark_pulsar.model.topic import TopicName, TopicPartition
+from pyspark_pulsar.runtime import time
 
 _log: Final = logging.getLogger(__name__)
 

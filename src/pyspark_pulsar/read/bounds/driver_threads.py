@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterable
-from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Final, TypeVar
 
 from pyspark_pulsar.client.broker.client import BrokerClient
 from pyspark_pulsar.options import ReadOptions
+from pyspark_pulsar.runtime import Future, ThreadPoolExecutor, threading
 
 AT_ONCE: Final = 8
 

@@ -7,7 +7,6 @@ acknowledge individual messages after the cursor. The query reads these messages
 from __future__ import annotations
 
 import logging
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
@@ -23,6 +22,7 @@ from pyspark_pulsar.errors import OptionError, PermissionDenied, ProtocolError, 
 from pyspark_pulsar.model.position import Position
 from pyspark_pulsar.model.topic import TopicPartition
 from pyspark_pulsar.read.log_end import LogEnds
+from pyspark_pulsar.runtime import time
 
 _log: Final = logging.getLogger(__name__)
 

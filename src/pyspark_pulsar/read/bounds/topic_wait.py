@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import time
 from collections.abc import Iterable
 from typing import Final
 
@@ -12,6 +11,7 @@ from pyspark_pulsar.errors import TopicNotFoundError
 from pyspark_pulsar.model.topic import TopicName
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.read.bounds.topics import discover_topics, present_topic_partitions
+from pyspark_pulsar.runtime import time
 from pyspark_pulsar.spark.logging import show_warnings
 
 _PAUSE_SECONDS: Final = 0.5

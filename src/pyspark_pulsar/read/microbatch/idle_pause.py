@@ -10,9 +10,10 @@ then commits the offset of each source, and `note_news` is called. So a quiet so
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from typing import Final
+
+from pyspark_pulsar.runtime import time
 
 MOST_SECONDS: Final = 1.0
 _SHARE: Final = 0.1

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import time
-from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Final, Generic, TypeVar
+
+from pyspark_pulsar.runtime import Future, time
 
 _SECONDS: Final = 5.0
 """Maximum age of an early request when a plan uses its answer. An older request is sent again."""

@@ -27,7 +27,6 @@ outside of the range. The caller drops such entries by their positions (`task.au
 from __future__ import annotations
 
 import contextlib
-import time
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
@@ -55,6 +54,7 @@ from pyspark_pulsar.read.sources.consumers_ahead import ConsumersAhead
 from pyspark_pulsar.read.sources.peek import first_entry
 from pyspark_pulsar.read.sources.prefetch import EntrySize, PrefetchingConsumers
 from pyspark_pulsar.read.sources.skipped import cut_where_skipped
+from pyspark_pulsar.runtime import time
 
 _LOOK_AGAIN_SECONDS = 1.0
 # Brokers move consumers to the topic's end without notice, when a backlog is cleared or a topic is truncated. So the

@@ -25,7 +25,6 @@ used.
 from __future__ import annotations
 
 import logging
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -39,6 +38,7 @@ from pyspark_pulsar.model.position import Position
 from pyspark_pulsar.model.topic import TopicPartition
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.read.split import ENTRY_BYTES, Split
+from pyspark_pulsar.runtime import time
 
 AT_ONCE: Final = 8
 """Maximum number of prepared consumers. A broker can serve one of them while the task decodes another one's entries."""

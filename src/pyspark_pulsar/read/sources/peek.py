@@ -5,7 +5,6 @@ A consumer is opened at the position, receives one message with its whole entry,
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -20,6 +19,7 @@ from pyspark_pulsar.client.broker.subscribe import PendingSubscription, begin_su
 from pyspark_pulsar.errors import DeadlineExceeded, PulsarError
 from pyspark_pulsar.model.position import Position
 from pyspark_pulsar.model.topic import TopicPartition
+from pyspark_pulsar.runtime import time
 
 _TAKE_SECONDS: Final = 1.0
 _TAKE_ALL_SECONDS: Final = 3.0

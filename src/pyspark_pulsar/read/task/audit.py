@@ -9,7 +9,6 @@ broker, only the positions are checked: the task must have read up to the end.
 from __future__ import annotations
 
 import logging
-import time
 from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -22,6 +21,7 @@ from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.read.location import EntryLocation, RangeProgress, RowLocation
 from pyspark_pulsar.read.split import Split, SplitRange
 from pyspark_pulsar.read.task.audit_files import AuditFile, AuditPart, write_audit
+from pyspark_pulsar.runtime import time
 from pyspark_pulsar.spark.task_context import Attempt
 
 _log: Final = logging.getLogger(__name__)

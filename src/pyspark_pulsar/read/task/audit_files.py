@@ -9,7 +9,6 @@ with a dot. Object stores show a file only when it is complete.
 from __future__ import annotations
 
 import json
-import secrets
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Any, Final, TypeVar
@@ -19,6 +18,7 @@ from pyarrow import fs
 
 from pyspark_pulsar.concurrency import map_concurrently
 from pyspark_pulsar.errors import OptionError
+from pyspark_pulsar.runtime import secrets
 
 _VERSION: Final = 1
 _SUFFIX: Final = ".json"

@@ -54,7 +54,6 @@ together cover the split.
 from __future__ import annotations
 
 import logging
-import time
 from collections.abc import Callable, Generator, Iterator
 from contextlib import closing
 from dataclasses import dataclass, replace
@@ -85,6 +84,7 @@ from pyspark_pulsar.read.split import SplitRange
 from pyspark_pulsar.read.task.audit import RangeTally, SplitAudit
 from pyspark_pulsar.read.task.loss_check import LossCheck, span
 from pyspark_pulsar.read.task.place_health import LOCATION_HEALTH, LocationKey
+from pyspark_pulsar.runtime import time
 
 # An `OptionError` or `PrerequisiteMissing` is about this executor, which may lack files or packages of the driver.
 _FAULTS_OF_PLACE: Final = (

@@ -10,11 +10,11 @@ A location is avoided only if another location can be read instead (`readFrom=au
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Hashable
 from typing import Final
 
 from pyspark_pulsar.client.quarantine import Quarantines
+from pyspark_pulsar.runtime import time
 
 _LONG_SECONDS: Final = 1.0
 

@@ -12,13 +12,13 @@ which the query was planned are part of the key, too, because `NO_VERSION` means
 
 from __future__ import annotations
 
-import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 from typing import Final
 
 from pyspark_pulsar.model.topic import TopicName
+from pyspark_pulsar.runtime import threading
 from pyspark_pulsar.schema.info import SchemaInfo
 
 _MOST: Final = 10_000

@@ -32,7 +32,6 @@ from __future__ import annotations
 
 import logging
 import os
-import time
 from collections.abc import Callable, Sequence
 from itertools import chain
 from typing import Final
@@ -48,6 +47,7 @@ from pyspark_pulsar.concurrency import map_concurrently
 from pyspark_pulsar.errors import PulsarError
 from pyspark_pulsar.model.topic import TopicName
 from pyspark_pulsar.model.transaction_id import TransactionId
+from pyspark_pulsar.runtime import time
 from pyspark_pulsar.schema.info import SchemaInfo
 from pyspark_pulsar.write.exactly_once.journal_topic import JournalTopicWriter
 from pyspark_pulsar.write.exactly_once.sink import Sink

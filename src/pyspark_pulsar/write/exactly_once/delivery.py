@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import uuid
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
@@ -19,6 +18,7 @@ from pyspark_pulsar.client.broker.transaction_coordinator import Coordinators
 from pyspark_pulsar.codec.digests import RowDigest
 from pyspark_pulsar.errors import CommitUnfinished, PulsarError
 from pyspark_pulsar.options import WriteOptions
+from pyspark_pulsar.runtime import uuid
 from pyspark_pulsar.write.commit_message import RowsPrepared
 from pyspark_pulsar.write.delivery import Delivery
 from pyspark_pulsar.write.exactly_once.epochs import abort_epoch, commit_epoch

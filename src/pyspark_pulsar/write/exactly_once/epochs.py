@@ -9,7 +9,6 @@ so the decision is a single record.
 from __future__ import annotations
 
 import logging
-import time
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
@@ -17,6 +16,7 @@ from typing import Final
 from pyspark_pulsar.codec.digests import RowDigest
 from pyspark_pulsar.errors import CommitError, PulsarError, RepeatedEpochDiffers, TransactionEnded
 from pyspark_pulsar.model.transaction_id import TransactionId
+from pyspark_pulsar.runtime import time
 from pyspark_pulsar.write.exactly_once.abort import abort_running
 from pyspark_pulsar.write.exactly_once.journal import Decider
 from pyspark_pulsar.write.exactly_once.outcome import (

@@ -13,8 +13,6 @@ record of the topic, even if many fences follow the state.
 
 from __future__ import annotations
 
-import time
-import uuid
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Final, Self
@@ -25,6 +23,7 @@ from pyspark_pulsar.errors import DeadlineExceeded
 from pyspark_pulsar.model.position import EARLIEST, Position
 from pyspark_pulsar.model.topic import TopicName
 from pyspark_pulsar.model.transaction_id import TransactionId
+from pyspark_pulsar.runtime import time, uuid
 from pyspark_pulsar.write.exactly_once.journal_topic import JournalTopic, JournalTopicWriter
 from pyspark_pulsar.write.exactly_once.state import (
     VERSION,

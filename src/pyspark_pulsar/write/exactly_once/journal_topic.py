@@ -7,7 +7,6 @@ read ends at the last message that consumers can see.
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Self, TypeVar
@@ -25,6 +24,7 @@ from pyspark_pulsar.errors import CommitError, DeadlineExceeded, TopicNotFoundEr
 from pyspark_pulsar.model.position import EARLIEST, Position, after_entry
 from pyspark_pulsar.model.topic import TopicName
 from pyspark_pulsar.model.transaction_id import TransactionId
+from pyspark_pulsar.runtime import time
 from pyspark_pulsar.schema.read_schema import resolve_read_schema
 from pyspark_pulsar.schema.write.write_schema import resolve_write_schema
 

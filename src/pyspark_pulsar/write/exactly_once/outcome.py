@@ -8,8 +8,6 @@ outcome, or until the transactions time out. After the timeout, the commit repor
 from __future__ import annotations
 
 import logging
-import random
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Final, TypeVar
@@ -22,6 +20,7 @@ from pyspark_pulsar.errors import (
     SendError,
     WriterFenced,
 )
+from pyspark_pulsar.runtime import random, time
 from pyspark_pulsar.write.exactly_once.ownership import RunFenced
 from pyspark_pulsar.write.exactly_once.state import Writer
 
@@ -101,7 +100,7 @@ def until_known(attempt: Callable[[], T], retry_seconds: float) -> T:
         if not _is_temporary(cause) or time.monotonic() > deadline:
             raise unfinished
         _log.warning("retrying a commit, because its outcome is unknown: %s", cause)
-        time.sleep(random.uniform(0.1, 1) * _PAUSE_SECONDS)  # noqa: S311 -- spreads the retries of many processes
+        time.sleep(random.uniform(0.1, 1) * _PAUSE_SECONDS)
 
 
 def _is_temporary(cause: BaseException | None) -> bool:

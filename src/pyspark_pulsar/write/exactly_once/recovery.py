@@ -12,8 +12,6 @@ journal, this append fails.
 
 from __future__ import annotations
 
-import random
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Final, TypeVar
@@ -21,6 +19,7 @@ from typing import Final, TypeVar
 from pyspark_pulsar.client.broker.transaction_coordinator import named
 from pyspark_pulsar.errors import DeadlineExceeded, WriterFenced
 from pyspark_pulsar.model.position import Position
+from pyspark_pulsar.runtime import random, time
 from pyspark_pulsar.write.exactly_once.abort import IN_THE_WAY_SECONDS, abort_running
 from pyspark_pulsar.write.exactly_once.journal import Decider
 from pyspark_pulsar.write.exactly_once.outcome import RowsLost
@@ -72,7 +71,7 @@ def exclusively(
                 raise
             # All tasks of a run begin at the same time, and each task fences the other tasks. So the pauses grow until
             # one task has enough time. A pause ends early when another task has taken over for this run.
-            again = time.monotonic() + random.uniform(0.5, 1.5) * _PAUSE_SECONDS * 2**number  # noqa: S311 -- spreads them
+            again = time.monotonic() + random.uniform(0.5, 1.5) * _PAUSE_SECONDS * 2**number
             while (left := again - time.monotonic()) > 0:
                 time.sleep(min(left, _LOOK_SECONDS))
                 if left > _LOOK_SECONDS and (result := settled()) is not None:

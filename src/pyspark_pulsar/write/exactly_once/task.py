@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import itertools
 import logging
-import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
@@ -19,6 +18,7 @@ from pyspark_pulsar.client.broker.transaction_coordinator import OpenTransaction
 from pyspark_pulsar.codec.digests import RowDigest
 from pyspark_pulsar.errors import PulsarError
 from pyspark_pulsar.options import WriteOptions
+from pyspark_pulsar.runtime import time
 from pyspark_pulsar.spark.task_context import present_epoch, present_partition
 from pyspark_pulsar.write.commit_message import RowsPrepared
 from pyspark_pulsar.write.exactly_once.abort import abort_running

@@ -11,7 +11,6 @@ import errno
 import os
 import selectors
 import socket
-import time
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Self
@@ -20,6 +19,7 @@ from pyspark_pulsar.client.bookkeeper.connection.address import BookieAddress
 from pyspark_pulsar.client.bookkeeper.connection.channel import PLAIN, BookieChannel, BookieSecurity
 from pyspark_pulsar.client.time_limit import SocketAddress, addresses_of
 from pyspark_pulsar.errors import DeadlineExceeded, PulsarError
+from pyspark_pulsar.runtime import time
 
 _RECEIVE_BYTES = 512 * 1024
 _UNDER_WAY = frozenset({0, errno.EINPROGRESS, errno.EWOULDBLOCK})

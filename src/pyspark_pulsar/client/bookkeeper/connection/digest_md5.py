@@ -9,10 +9,10 @@ from __future__ import annotations
 import hashlib
 import hmac
 import re
-import secrets
 from typing import Final
 
 from pyspark_pulsar.errors import PermissionDenied, ProtocolError
+from pyspark_pulsar.runtime import secrets
 
 _DIRECTIVE: Final = re.compile(r'\s*([\w-]+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^,]*?))\s*(?:,|$)')
 _COUNT: Final = "00000001"

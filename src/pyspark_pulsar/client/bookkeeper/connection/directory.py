@@ -17,7 +17,6 @@ because a stream plans every few seconds. The driver uses this module, and execu
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -30,6 +29,7 @@ from pyspark_pulsar.client.admin.client import AdminClient
 from pyspark_pulsar.client.bookkeeper.connection.address import BookieAddress, host_and_port
 from pyspark_pulsar.errors import ConnectionFailed, PermissionDenied, ProtocolError, PulsarError
 from pyspark_pulsar.options import ReadOptions
+from pyspark_pulsar.runtime import time
 
 _KEPT_SECONDS: Final = 60.0
 _MOST_BYTES: Final = 16 << 20

@@ -40,10 +40,7 @@ Protocol: the binary protocol specification, section "Keep Alive".
 
 from __future__ import annotations
 
-import threading
-import time
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Future
 from typing import Any, Protocol
 
 from pyspark_pulsar.client.broker.connection.commands import (
@@ -72,6 +69,7 @@ from pyspark_pulsar.client.security.url import BrokerAddress
 from pyspark_pulsar.client.time_limit import within
 from pyspark_pulsar.client.wire import commands_pb2 as wire
 from pyspark_pulsar.errors import ConnectionFailed, DeadlineExceeded, PulsarError
+from pyspark_pulsar.runtime import Future, threading, time
 
 KEEP_ALIVE_SECONDS = 30.0
 # A paused connection does not read the broker's pings, so it cannot answer them. A broker closes a connection from

@@ -5,7 +5,6 @@ Protocol: the binary protocol specification, section "Connection establishment".
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
@@ -26,6 +25,7 @@ from pyspark_pulsar.client.security.token_claims import expiry_hint
 from pyspark_pulsar.client.time_limit import within
 from pyspark_pulsar.client.wire import commands_pb2 as wire
 from pyspark_pulsar.errors import ConnectionFailed, ProtocolError
+from pyspark_pulsar.runtime import time
 
 PROTOCOL_VERSION = 21
 _MAX_CHALLENGES = 5

@@ -9,10 +9,7 @@ Framing: the binary protocol specification, section "Framing".
 from __future__ import annotations
 
 import contextlib
-import socket
 import ssl
-import threading
-import time
 
 from pyspark_pulsar._kernel import (
     EntryBatch as EntryBatch,  # noqa: PLC0414 -- the rest of the client imports it from here
@@ -26,6 +23,7 @@ from pyspark_pulsar.client.security.tls import TlsStream, connection_fault
 from pyspark_pulsar.client.security.url import BrokerAddress
 from pyspark_pulsar.client.time_limit import addresses_of
 from pyspark_pulsar.errors import ConnectionFailed, DeadlineExceeded
+from pyspark_pulsar.runtime import socket, threading, time
 
 MAX_BUFFERED_BYTES = 32 * 1024 * 1024
 DEFAULT_MAX_MESSAGE_BYTES = 5 * 1024 * 1024

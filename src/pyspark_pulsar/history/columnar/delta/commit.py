@@ -27,13 +27,13 @@ checkpoint.
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from pyspark_pulsar.errors import ColumnsUnavailable
 from pyspark_pulsar.history.columnar.delta.table_state import TableState
 from pyspark_pulsar.history.columnar.table import TableMoved
+from pyspark_pulsar.runtime import uuid
 
 if TYPE_CHECKING:
     from deltalake import CommitProperties, DeltaTable

@@ -19,7 +19,6 @@ Format: the Delta transaction log protocol, https://github.com/delta-io/delta/bl
 
 from __future__ import annotations
 
-import time
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
@@ -75,6 +74,7 @@ from pyspark_pulsar.history.columnar.tiered_schema import (
     schema_texts,
 )
 from pyspark_pulsar.history.columnar.writing.writer import WrittenFile
+from pyspark_pulsar.runtime import time
 
 if TYPE_CHECKING:
     from deltalake import CommitProperties, DeltaTable

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
@@ -27,6 +26,7 @@ from pyspark_pulsar.history.columnar.layout import PartitionField
 from pyspark_pulsar.history.columnar.positions import TieredPositions
 from pyspark_pulsar.history.columnar.table import TOPIC
 from pyspark_pulsar.model.topic import TopicName
+from pyspark_pulsar.runtime import ThreadPoolExecutor
 
 if TYPE_CHECKING:
     from deltalake import DeltaTable

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import time
 from typing import Any, Final
 
 import pyarrow as pa
@@ -11,6 +10,7 @@ from pyarrow import fs
 
 from pyspark_pulsar.history.columnar.delta.table_location import LOG, TableLocation
 from pyspark_pulsar.history.columnar.delta.table_state import TableState
+from pyspark_pulsar.runtime import time
 
 _COMMIT_FILE: Final = re.compile(r"\d{20}\.json")
 _HOUR_MS: Final = 3_600_000

@@ -15,7 +15,6 @@ files with other names. No file is ever overwritten.
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
@@ -42,6 +41,7 @@ from pyspark_pulsar.history.columnar.writing.encoding import ROW_GROUP_ROWS, Enc
 from pyspark_pulsar.history.columnar.writing.footer import Fractions, Path, fractions_of
 from pyspark_pulsar.model.position import Position
 from pyspark_pulsar.model.topic import TopicPartition
+from pyspark_pulsar.runtime import uuid
 
 _MOST_OPEN_FILES: Final = 8
 """The maximum number of open files, with one file for each partition key.

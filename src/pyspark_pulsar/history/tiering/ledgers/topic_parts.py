@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
 from contextlib import closing
 from functools import partial
@@ -23,6 +22,7 @@ from pyspark_pulsar.read.log_end import LogEnds
 from pyspark_pulsar.read.planning.ledgers.data_loss import is_cut_off, retention_ms
 from pyspark_pulsar.read.planning.ledgers.topic_ledgers import TopicLedgers, fetch_ledgers
 from pyspark_pulsar.read.planning.tables.known_tables import check_same_topic
+from pyspark_pulsar.runtime import time
 
 
 def complete_parts(

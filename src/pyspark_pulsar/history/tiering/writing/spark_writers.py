@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Iterator, Sequence
-from threading import Lock
 from typing import Final
 
 import pyarrow as pa
@@ -21,10 +20,11 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 
 from pyspark_pulsar.errors import PulsarError
 from pyspark_pulsar.history.tiering.writing.split_writers import WriteTask, WrittenSplit, write_split
+from pyspark_pulsar.runtime import threading
 
 _NAME: Final = "pyspark_pulsar_tiering"
 _SCHEMA: Final = "number bigint, split binary"
-_ONE_JOB: Final = Lock()
+_ONE_JOB: Final = threading.Lock()
 """A lock for jobs. A data source is registered by name, so only one job at a time may register its data source and run.
 """
 

@@ -28,7 +28,6 @@ meets the failure again.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Future, wait
 from contextlib import closing
 from dataclasses import replace
 from typing import Final
@@ -43,6 +42,7 @@ from pyspark_pulsar.read.microbatch.admission.allowance import MeasureRequest
 from pyspark_pulsar.read.microbatch.admission.row_counter import count_rows
 from pyspark_pulsar.read.planning.tables.known_tables import KnownTables
 from pyspark_pulsar.read.sources.broker import BrokerEntries
+from pyspark_pulsar.runtime import Future, wait
 
 _USUAL_BYTES: Final = 1_000
 # A broker sends as many messages as the permits allow, and messages past the limit are discarded. So the permits cover

@@ -27,7 +27,6 @@ Each trigger has these steps:
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import partial
@@ -45,6 +44,7 @@ from pyspark_pulsar.read.microbatch.offset import StreamOffset
 from pyspark_pulsar.read.planning.ledgers.ledger_range import ledger_ranges
 from pyspark_pulsar.read.planning.ledgers.topic_ledgers import TopicLedgers
 from pyspark_pulsar.read.planning.tables.known_tables import KnownTables
+from pyspark_pulsar.runtime import time
 
 
 class LedgerView(Protocol):

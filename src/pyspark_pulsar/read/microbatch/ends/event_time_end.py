@@ -7,7 +7,6 @@ nothing. A search uses at most a few seconds of a trigger. The micro-batch ends 
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass
@@ -29,6 +28,7 @@ from pyspark_pulsar.read.cursor_requests import Positions
 from pyspark_pulsar.read.loss_report import loss_reported
 from pyspark_pulsar.read.sources.broker import BrokerEntries
 from pyspark_pulsar.read.sources.chunk_search import earlier_entries
+from pyspark_pulsar.runtime import time
 from pyspark_pulsar.schema.read_schema import ReadSchema, resolve_read_schema
 
 _SEARCH_SECONDS: Final = 5.0

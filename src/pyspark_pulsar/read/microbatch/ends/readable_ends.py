@@ -31,9 +31,7 @@ from __future__ import annotations
 import itertools
 import logging
 import math
-import time
 from collections.abc import Mapping
-from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Final
 
@@ -46,6 +44,7 @@ from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.read.cursor_requests import Positions, new_cursors
 from pyspark_pulsar.read.microbatch.offset import StreamOffset
 from pyspark_pulsar.read.unseen_entries import pass_unseen
+from pyspark_pulsar.runtime import Future, ThreadPoolExecutor, time
 
 REST_SECONDS: Final = 30.0
 """Time without a new message before R is requested, so that active topics cause no request.

@@ -41,7 +41,6 @@ and stops the query, because a source in Python cannot stop its query.
 from __future__ import annotations
 
 import logging
-import time
 from collections.abc import Callable
 from typing import Final
 
@@ -53,6 +52,7 @@ from pyspark_pulsar.read.bounds.offsets import resolve_bound
 from pyspark_pulsar.read.bounds.timestamps import ENDING_EVENT_TIMES, ENDING_TIMES, check_names
 from pyspark_pulsar.read.cursor_requests import Positions
 from pyspark_pulsar.read.microbatch.ends.event_time_end import EventTimeSearch
+from pyspark_pulsar.runtime import time
 from pyspark_pulsar.spark.progress_offset import offset_document
 
 _MILLISECONDS: Final = 1000

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import logging
 import math
-import time
 from collections import deque
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
@@ -25,6 +24,7 @@ from pyspark_pulsar.model.topic import TopicPartition
 from pyspark_pulsar.read.cursor_requests import Positions
 from pyspark_pulsar.read.planning.ledgers.ledger_range import ledger_ranges
 from pyspark_pulsar.read.sources.peek import FirstEntry
+from pyspark_pulsar.runtime import time
 
 _MOST_SECONDS: Final = 0.25
 _AT_ONCE: Final = 8

@@ -6,7 +6,6 @@ Driver only, once per trigger.
 from __future__ import annotations
 
 import logging
-import time
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from typing import Any, Final
@@ -24,6 +23,7 @@ from pyspark_pulsar.read.microbatch.progress.retention import RetentionWatch
 from pyspark_pulsar.read.microbatch.progress.subscription import SubscriptionCursors
 from pyspark_pulsar.read.planning.ledgers.known_ledgers import KnownLedgers
 from pyspark_pulsar.read.sources.peek import FirstEntry, first_entries_once, first_entry
+from pyspark_pulsar.runtime import time
 from pyspark_pulsar.spark.logging import PROGRESS_LOG
 
 LOG_SECONDS: Final = 60.0

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Mapping
-from concurrent.futures import Future
 from typing import Any, Final
 
 from pyspark_pulsar.client.broker.client import BrokerClient
@@ -19,6 +18,7 @@ from pyspark_pulsar.concurrency import map_concurrently
 from pyspark_pulsar.errors import ConnectionFailed, SubscriptionBusy
 from pyspark_pulsar.model.position import Position
 from pyspark_pulsar.model.topic import TopicPartition
+from pyspark_pulsar.runtime import Future
 
 _AT_ONCE: Final = 8
 # Maximum time until a broker notices that the process that held the cursor before has ended.

@@ -9,7 +9,6 @@ values without an error.
 from __future__ import annotations
 
 import logging
-import time
 from collections.abc import Callable, Iterable
 from typing import Final
 
@@ -19,6 +18,7 @@ from pyspark_pulsar.codec.decode import check_readable
 from pyspark_pulsar.codec.kernel_errors import version_text
 from pyspark_pulsar.errors import PulsarError, SchemaError
 from pyspark_pulsar.model.topic import TopicName
+from pyspark_pulsar.runtime import time
 from pyspark_pulsar.schema.family.same_schema import identity, schema_text
 from pyspark_pulsar.schema.family.union import united
 from pyspark_pulsar.schema.info import SchemaInfo, SchemaType

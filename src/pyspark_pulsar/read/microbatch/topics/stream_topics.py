@@ -11,7 +11,6 @@ down lists no topics. So a stream requests the topic by name from the broker bef
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -31,6 +30,7 @@ from pyspark_pulsar.read.bounds.topics import (
     pattern_namespaces,
     present_topic_partitions,
 )
+from pyspark_pulsar.runtime import time
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,9 +24,7 @@ from __future__ import annotations
 import heapq
 import logging
 import math
-import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from concurrent.futures import Future
 from functools import partial
 from itertools import pairwise
 from typing import Final
@@ -49,6 +47,7 @@ from pyspark_pulsar.read.planning.ledgers.topic_ledgers import (
     fetch_one,
     fetch_striped,
 )
+from pyspark_pulsar.runtime import Future, time
 
 _log: Final = logging.getLogger(__name__)
 

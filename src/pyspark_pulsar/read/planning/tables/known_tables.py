@@ -13,10 +13,8 @@ from __future__ import annotations
 
 import json
 import logging
-import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from threading import Lock
 from typing import Final
 
 from pyspark_pulsar.errors import OptionError, TierMismatch
@@ -32,6 +30,7 @@ from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.options.values.read_from import AUTO, COLUMNS
 from pyspark_pulsar.read.planning.ledgers.topic_ledgers import TopicLedgers
 from pyspark_pulsar.read.planning.tables.file_range import FileRange, file_ranges
+from pyspark_pulsar.runtime import threading, time
 from pyspark_pulsar.schema.read_schema import ReadSchema
 
 _log: Final = logging.getLogger(__name__)
@@ -91,7 +90,7 @@ class KnownTables:
         self._tables = TopicTables(options)
         self._clock = clock
         self._known: dict[TopicName, _KnownTable] = {}
-        self._lock = Lock()
+        self._lock = threading.Lock()
 
     def refresh(self, partitions: Iterable[TopicPartition], older_than: float = _REFRESH_SECONDS) -> None:
         """Load the tables of topics that were not loaded within the last `older_than` seconds.

@@ -18,7 +18,6 @@ that are in the table.
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -36,6 +35,7 @@ from pyspark_pulsar.read.planning.ledgers.topic_ledgers import TopicLedgers, fet
 from pyspark_pulsar.read.planning.tables.file_range import FileRange
 from pyspark_pulsar.read.planning.tables.known_tables import KnownTables, known_tables
 from pyspark_pulsar.read.planning.tables.topic_notes import TopicNotes
+from pyspark_pulsar.runtime import time
 
 
 class TieredRanges:

@@ -14,7 +14,6 @@ Each note costs a request for a topic. So a note is fetched only if a plan depen
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Final
@@ -25,6 +24,7 @@ from pyspark_pulsar.history.columnar.table import ColumnarTable
 from pyspark_pulsar.history.columnar.tier_note import TIER_NOTE, TierNote
 from pyspark_pulsar.history.columnar.topic_tables import TopicTables
 from pyspark_pulsar.model.topic import TopicName, TopicPartition
+from pyspark_pulsar.runtime import time
 
 _REFRESH_SECONDS: Final = 60.0
 

@@ -1,0 +1,167 @@
+"""A simulated topic: its entries, its producers and consumers, and its transaction buffer.
+
+The model follows `PersistentTopic` and `TopicTransactionBuffer` of Pulsar 4.0.8.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from simulation.network import Link
+
+Transaction = tuple[int, int]
+At = tuple[int, int]
+"""Ledger id and entry id."""
+
+NO_SNAPSHOT, RECOVERING, READY = "NoSnapshot", "Initializing", "Ready"
+PLAIN, ROWS, COMMIT, ABORT = "plain", "rows", "commit", "abort"
+NOTHING: Final = (-1, -1)
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    at: At
+    kind: str
+    tail: bytes
+    """The bytes of the frame after the command: checksum, metadata and payload."""
+    transaction: Transaction | None = None
+
+
+@dataclass(eq=False)
+class OpenProducer:
+    link: Link
+    producer_id: int
+    name: str
+    is_exclusive: bool
+    is_transactional: bool
+
+
+@dataclass(eq=False)
+class OpenConsumer:
+    link: Link
+    consumer_id: int
+    next_at: At
+    permits: int = 0
+    subscription: str = ""
+    durable: bool = False
+
+
+@dataclass(eq=False)
+class Topic:
+    """A topic without partitions, or one partition."""
+
+    name: str
+    entries: list[Entry] = field(default_factory=list)
+    """All entries of ledgers that exist."""
+    ledger: int = 0
+    epoch: int | None = None
+    cursors: dict[str, At] = field(default_factory=dict)
+    has_snapshot: bool = False
+    is_loaded: bool = False
+    producers: dict[str, OpenProducer] = field(default_factory=dict)
+    consumers: list[OpenConsumer] = field(default_factory=list)
+    state: str = NO_SNAPSHOT
+    open_transactions: dict[Transaction, At] = field(default_factory=dict)
+    """Open transactions of the buffer with their first message, oldest first."""
+    aborted: set[Transaction] = field(default_factory=set)
+
+    def append(self, kind: str, tail: bytes, transaction: Transaction | None) -> Entry:
+        last = self.entries[-1].at if self.entries and self.entries[-1].at[0] == self.ledger else None
+        at = (self.ledger, 0 if last is None else last[1] + 1)
+        entry = Entry(at, kind, tail, transaction)
+        self.entries.append(entry)
+        return entry
+
+    # The transaction buffer
+
+    def replay(self) -> None:
+        """Recover the buffer from the log. Brokers do so after a load, if a snapshot exists."""
+        self.open_transactions.clear()
+        self.aborted.clear()
+        for entry in self.entries:
+            self._apply(entry)
+
+    def _apply(self, entry: Entry) -> None:
+        transaction = entry.transaction
+        if transaction is None:
+            return
+        if entry.kind == ROWS:
+            if transaction not in self.open_transactions and transaction not in self.aborted:
+                self.open_transactions[transaction] = entry.at
+        elif entry.kind == ABORT:
+            self.aborted.add(transaction)
+            self.open_transactions.pop(transaction, None)
+        else:
+            self.open_transactions.pop(transaction, None)
+
+    def append_rows(self, tail: bytes, transaction: Transaction) -> Entry:
+        """Append a message of a transaction. The buffer must be ready."""
+        entry = self.append(ROWS, tail, transaction)
+        self._apply(entry)
+        return entry
+
+    def end(self, transaction: Transaction, kind: str, low_water_mark: int) -> None:
+        """Append the marker that ends a transaction. A buffer that is not ready records no abort."""
+        if kind == ABORT and self.state != READY:
+            return
+        self._apply(self.append(kind, b"", transaction))
+        self._end_below(transaction[0], low_water_mark)
+
+    def _end_below(self, coordinator: int, low_water_mark: int) -> None:
+        """Abort the oldest open transaction, if its coordinator has ended it long ago."""
+        first = next(iter(self.open_transactions), None)
+        if first is not None and first[0] == coordinator and first[1] <= low_water_mark:
+            self._apply(self.append(ABORT, b"", first))
+
+    @property
+    def readable(self) -> list[Entry]:
+        """Return the entries that are before the first message of an open transaction."""
+        if self.state == RECOVERING:
+            return []
+        first = next(iter(self.open_transactions.values()), None)
+        return self.entries if first is None else [entry for entry in self.entries if entry.at < first]
+
+    def is_shown(self, entry: Entry) -> bool:
+        if entry.kind == PLAIN:
+            return True
+        return entry.kind == ROWS and entry.transaction not in self.aborted
+
+    @property
+    def last_shown(self) -> At:
+        readable = self.readable
+        for index in range(len(readable) - 1, -1, -1):
+            if self.is_shown(readable[index]):
+                return readable[index].at
+        return NOTHING
+
+    def visible(self) -> list[Entry]:
+        """Return all entries that a consumer gets."""
+        return [entry for entry in self.readable if self.is_shown(entry)]
+
+    def trim(self) -> None:
+        """Delete the closed ledgers that all durable cursors have passed."""
+        if not self.cursors:
+            return
+        first = min(self.cursors.values())
+        self.entries = [entry for entry in self.entries if entry.at[0] >= min(first[0], self.ledger)]
+
+
+def message_frame(consumer: OpenConsumer, entry: Entry) -> bytes:
+    """Return the MESSAGE frame of an entry. The package's Python messages do not contain CommandMessage."""
+    ledger, number = entry.at
+    where = b"\x08" + _varint(ledger) + b"\x10" + _varint(number)
+    message = b"\x08" + _varint(consumer.consumer_id) + b"\x12" + _varint(len(where)) + where
+    body = b"\x08\x09\x4a" + _varint(len(message)) + message
+    size = len(body).to_bytes(4, "big")
+    return (4 + len(body) + len(entry.tail)).to_bytes(4, "big") + size + body + entry.tail
+
+
+def _varint(number: int) -> bytes:
+    out = bytearray()
+    while number > 0x7F:
+        out.append((number & 0x7F) | 0x80)
+        number >>= 7
+    out.append(number)
+    return bytes(out)
