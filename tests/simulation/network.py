@@ -127,7 +127,9 @@ class Link:
 class Socket:
     """The part of `socket.socket` that the package's transport uses."""
 
-    def __init__(self, world: World, process: Process, server_of: Callable[[tuple[str, int]], Server]) -> None:
+    def __init__(
+        self, world: World, process: Process, server_of: Callable[[tuple[str, int]], Server]
+    ) -> None:
         self._world = world
         self._process = process
         self._server_of = server_of

@@ -11,7 +11,8 @@ import threading as python_threading
 import uuid as python_uuid
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import FIRST_COMPLETED as FIRST_COMPLETED, InvalidStateError as InvalidStateError
+from concurrent.futures import FIRST_COMPLETED, InvalidStateError
+from contextlib import suppress
 from types import SimpleNamespace, TracebackType
 from typing import Any, Generic, Self, TypeVar
 
@@ -26,7 +27,7 @@ connect: Callable[[Any], Any] = None  # type: ignore[assignment]
 
 def enter(new: World, connector: Callable[[Any], Any]) -> None:
     """Make a world the present one. `connector` opens simulated sockets."""
-    global world, connect  # noqa: PLW0603
+    global world, connect
     world, connect = new, connector
 
 
@@ -51,7 +52,7 @@ class _Lock:
         self._depth = 0
         self._waiting: deque[Fiber] = deque()
 
-    def acquire(self, blocking: bool = True, timeout: float = -1) -> bool:  # noqa: FBT001, FBT002
+    def acquire(self, blocking: bool = True, timeout: float = -1) -> bool:
         me = world.fiber
         while self._owner is not None:
             if self._owner is me and isinstance(self, _RLock):
@@ -186,10 +187,8 @@ class _Thread:
                 self._done.set_result(None)
 
     def join(self, timeout: float | None = None) -> None:
-        try:
+        with suppress(TimeoutError):
             self._done.result(timeout)
-        except TimeoutError:
-            pass
 
     def is_alive(self) -> bool:
         return self._started and not self._done.done()
@@ -225,7 +224,7 @@ threading = SimpleNamespace(
 class Future(Generic[Result]):
     """A future of one process."""
 
-    __slots__ = ("_done", "_result", "_fault", "_waiting", "_calls")
+    __slots__ = ("_calls", "_done", "_fault", "_result", "_waiting")
 
     def __init__(self) -> None:
         self._done = False
@@ -359,7 +358,7 @@ class ThreadPoolExecutor:
 
         return results()
 
-    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:  # noqa: FBT001, FBT002
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
         if cancel_futures:
             self._calls.clear()
         if wait:
@@ -399,7 +398,7 @@ uuid = SimpleNamespace(uuid4=_uuid4, UUID=python_uuid.UUID)
 secrets = SimpleNamespace(
     token_hex=lambda n=16: f"{random.getrandbits(8 * n):0{2 * n}x}",
     token_urlsafe=lambda n=16: f"{random.getrandbits(8 * n):0{2 * n}x}",
-    randbits=lambda n: random.getrandbits(n),
+    randbits=random.getrandbits,
 )
 
 

@@ -1,8 +1,8 @@
 """A world in which time, threads and processes are simulated, and a list of numbers decides every order of events.
 
-All threads of all simulated processes are greenlets of one thread. A greenlet runs until it waits: for time, for a lock,
-for a message. Then the world decides what happens next: a greenlet that can run, or the next timer. When nothing can run,
-the clock jumps to the next timer, so hours pass in milliseconds.
+All threads of all simulated processes are greenlets of one thread. A greenlet runs until it waits for time, a lock or a
+message. Then the world selects another greenlet that can run. When none can run, the clock jumps to the next timer. So
+hours pass in milliseconds.
 
 A world asks `Choices` for every decision. The same numbers give the same run.
 """
@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import heapq
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -30,13 +30,12 @@ class Stuck(Exception):
 
 
 class Choices:
-    """Decisions of a run: a prefix that is given, and random numbers after it. Records all decisions.
+    """The decisions of a run, from a list or from a seed. Records all decisions.
 
-    The number 0 always stands for the ordinary course of events, so a shorter list, or one with more zeros, is a simpler
-    run.
+    The number 0 always stands for the ordinary course of events. So a list with more zeros is a simpler run.
     """
 
-    def __init__(self, seed: int, given: list[int] | None = None) -> None:
+    def __init__(self, seed: int, given: Sequence[int] | None = None) -> None:
         self.rng = random.Random(seed)
         self.given = given
         self.made: list[int] = []
@@ -62,6 +61,7 @@ class Process:
     alive: bool = True
     fibers: set[Fiber] = field(default_factory=set)
     on_death: list[Callable[[], None]] = field(default_factory=list)
+    suspended_until: float = 0.0
     memory: dict[str, Any] = field(default_factory=dict)
     """What the package keeps in variables of modules, such as the pool of clients."""
 
@@ -69,7 +69,7 @@ class Process:
 class Fiber(greenlet):
     """A thread of a simulated process."""
 
-    __slots__ = ("name", "process", "ticket", "result")
+    __slots__ = ("name", "process", "result", "ticket")
 
     def __init__(self, world: World, process: Process, name: str, run: Callable[[], Any]) -> None:
         super().__init__(run, world.hub)
@@ -94,7 +94,6 @@ class World:
         self._timers: list[tuple[float, int, Callable[[], None]]] = []
         self._number = 0
         self._ended = False
-        self.on_switch: Callable[[], None] | None = None
 
     # What threads call
 
@@ -112,8 +111,7 @@ class World:
     def park(self, seconds: float | None = None) -> bool:
         """Wait until `wake` or the timeout. Return whether the thread was woken."""
         fiber = getcurrent()
-        if not isinstance(fiber, Fiber):
-            raise AssertionError("only threads of the world can wait")
+        assert isinstance(fiber, Fiber), "only threads of the world can wait"
         self.require_alive(fiber.process)
         fiber.ticket += 1
         if seconds is not None:
@@ -135,7 +133,21 @@ class World:
         if fiber.ticket == ticket and not fiber.dead:
             fiber.ticket += 1
             fiber.result = woken
+            self._let_run(fiber)
+
+    def _let_run(self, fiber: Fiber) -> None:
+        until = fiber.process.suspended_until
+        if until > self.now:
+            self.at(until, lambda: None if fiber.dead else self._let_run(fiber))
+        else:
             self._ready.append(fiber)
+
+    def suspend(self, process: Process, seconds: float) -> None:
+        """Suspend a process, as by SIGSTOP, and continue it later. Its timers expire meanwhile."""
+        process.suspended_until = self.now + seconds
+        for fiber in [fiber for fiber in self._ready if fiber.process is process]:
+            self._ready.remove(fiber)
+            self._let_run(fiber)
 
     def start(self, process: Process, name: str, run: Callable[[], Any]) -> Fiber:
         """Start a thread in a process."""
@@ -151,7 +163,7 @@ class World:
         fiber = Fiber(self, process, name, body)
         if process.alive and not self._ended:
             process.fibers.add(fiber)
-            self._ready.append(fiber)
+            self._let_run(fiber)
         return fiber
 
     def at(self, moment: float, call: Callable[[], None]) -> None:
@@ -199,18 +211,13 @@ class World:
                 self.switches += 1
                 if self.switches > _MOST_SWITCHES:
                     raise Stuck("the processes run without an end")
-                if self.on_switch is not None:
-                    self.on_switch()
-                    if not ready:
-                        continue
                 fiber = ready.pop(below(len(ready)) if len(ready) > 1 else 0)
                 fiber.switch(fiber.result)
             elif self._timers:
                 moment, _, call = heapq.heappop(self._timers)
                 if moment > end:
                     raise Stuck(f"the run is not over after {most_seconds:.0f} s")
-                if moment > self.now:
-                    self.now = moment
+                self.now = max(self.now, moment)
                 call()
             else:
                 raise Stuck("every thread waits for another one")

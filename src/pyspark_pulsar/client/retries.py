@@ -27,7 +27,6 @@ def retry(
             immediately.
 
     """
-
     began = time.monotonic()
 
     def is_over(state: RetryCallState) -> bool:

@@ -7,30 +7,33 @@ whose driver was killed, starts again with a new run, and repeats the epoch that
 
 from __future__ import annotations
 
-import random as python_random
+import random
 import re
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Final
 
 import pyarrow as pa
-from simulation import runtime
-from simulation.broker import Cluster
-from simulation.world import Choices, Process, ProcessDied, Stuck, World
 
 from pyspark_pulsar.client.broker import client_pool
-from pyspark_pulsar.client.broker.client import BrokerClient
 from pyspark_pulsar.errors import CommitUnfinished, PulsarError
+from pyspark_pulsar.model.topic import TopicName
 from pyspark_pulsar.options import WriteOptions, parse_options
 from pyspark_pulsar.write.exactly_once import task as task_module
 from pyspark_pulsar.write.exactly_once.delivery import ExactlyOnce
 from pyspark_pulsar.write.exactly_once.journal_names import journal_of_stream
-from pyspark_pulsar.write.target import Target, settle_topic
-from pyspark_pulsar.model.topic import TopicName
+from pyspark_pulsar.write.target import Target
+from simulation import runtime
+from simulation.faults import Fault, Trouble, draw_faults
+from simulation.pulsar.broker import Cluster
+from simulation.world import Choices, Process, Stuck, World
 
 TOPIC: Final = "persistent://public/default/rows"
 _COLUMNS: Final = pa.schema([pa.field("value", pa.binary())])
 _ROW: Final = re.compile(rb"<(\d+),(\d+),(\d+)>")
+_LOSS: Final = re.compile(r"epoch (\d+): .* rows of Spark's partitions ([\d, ]+) are missing")
+_REQUESTS_OF_START, _REQUESTS_OF_EPOCH, _REQUESTS_OF_TASK = 30, 40, 35
+"""About as many requests as there are without faults."""
 _TASK_TRIES: Final = 3
 _TIMEOUT_MS: Final = 60_000
 _MOST_SECONDS: Final = 20_000.0
@@ -44,7 +47,7 @@ OPTIONS: Final = parse_options(
         "transactionTimeoutMs": str(_TIMEOUT_MS),
         "pulsar.client.operationTimeoutMs": "10000",
         "pulsar.producer.sendTimeoutMs": "10000",
-    }
+    },
 )
 
 
@@ -57,25 +60,48 @@ class Size:
     rows: int = 2
     partitions: int = 2
     brokers: int = 1
-    faults: int = 1
 
 
-@dataclass
+@dataclass(frozen=True)
+class Case:
+    """All that a run depends on."""
+
+    seed: int
+    size: Size
+    faults: tuple[Fault, ...] = ()
+    choices: tuple[int, ...] | None = None
+    """The orders of events; None lets the seed decide them."""
+
+
+@dataclass(frozen=True)
 class Outcome:
     """The result of a run."""
 
     faults: list[str]
-    switches: int
-    decisions: int
-    history: list[tuple[float, str, str]] = field(default_factory=list)
+    requests: int
+    choices: tuple[int, ...]
+    history: list[tuple[float, str, str]]
 
 
-class Epochs:
+def random_case(seed: int) -> Case:
+    """Return the case of a seed: a small or a large query, with up to six faults."""
+    rng = random.Random(seed)
+    size = Size(rng.choice((1, 1, 2, 3)), rng.choice((1, 2, 2, 3)), rng.choice((1, 2)), rng.choice((1, 2)))
+    count = rng.choice((1, 2, 2, 3, 4, 6))
+    requests = _REQUESTS_OF_START + size.epochs * (_REQUESTS_OF_EPOCH + size.tasks * _REQUESTS_OF_TASK)
+    return Case(seed, size, tuple(draw_faults(rng, count, requests)))
+
+
+def run_case(case: Case, *, keeps_history: bool = False) -> Outcome:
+    return SinkRun(case, keeps_history=keeps_history).run()
+
+
+class SinkRun:
     """One run of the query in a new world."""
 
-    def __init__(self, choices: Choices, size: Size, *, keeps_history: bool = False) -> None:
-        self.size = size
-        self.world = World(choices)
+    def __init__(self, case: Case, *, keeps_history: bool = False) -> None:
+        self.size = size = case.size
+        self.world = World(Choices(case.seed, case.choices))
         self.world.keeps_history = keeps_history
         self.cluster = Cluster(self.world, size.brokers)
         self.committed = -1
@@ -83,17 +109,19 @@ class Epochs:
         self.processes: list[Process] = []
         self.drivers = 0
         self.is_over = False
-        self.failures: list[str] = []
+        self.lost: tuple[int, frozenset[int]] | None = None
+        """The epoch and the tasks whose rows the sink has reported as lost."""
         runtime.enter(self.world, self.cluster.socket)
         runtime.random.generator.seed(0)
-        python_random.seed(0)
+        random.seed(0)
         self.cluster.create_topic(TOPIC, size.partitions)
         self.target = Target(
             TopicName.parse(TOPIC),
             tuple(f"{TOPIC}-partition-{index}" for index in range(size.partitions)),
             _write_schema(),
         )
-        self._plan_faults()
+        self.trouble = Trouble(self.world, self.cluster, case.faults, lambda: self.processes)
+        self.cluster.on_request = self.trouble.on_request
 
     # Spark
 
@@ -111,11 +139,16 @@ class Epochs:
             try:
                 self._query(driver, run)
             except PulsarError as fault:
-                self.world.say(driver.name, f"fails: {type(fault).__name__}: {fault}")
+                self.failed(driver, fault)
                 self.world.kill(driver)
 
         driver.on_death.append(self._restart)
         self.world.start(driver, driver.name, query)
+
+    def failed(self, process: Process, fault: PulsarError) -> None:
+        self.world.say(process.name, f"fails: {type(fault).__name__}: {fault}")
+        if match := _LOSS.search(str(fault)):
+            self.lost = (int(match[1]), frozenset(map(int, match[2].split(", "))))
 
     def _restart(self) -> None:
         if not self.is_over:
@@ -126,7 +159,7 @@ class Epochs:
         delivery.prepare(runs=True)
         for epoch in range(self.committed + 1, self.size.epochs):
             self.world.say(driver.name, f"begins epoch {epoch}")
-            messages = self._run_tasks(delivery, driver, run, epoch)
+            messages = _Stage(self, delivery, driver, run, epoch).messages()
             if None in messages:
                 self.world.say(driver.name, f"aborts epoch {epoch}")
                 delivery.abort(epoch, messages)
@@ -143,118 +176,6 @@ class Epochs:
             self.world.say(driver.name, f"has committed epoch {epoch}")
         self.is_over = True
 
-    def _run_tasks(self, delivery: ExactlyOnce, driver: Process, run: str, epoch: int) -> list[Any]:
-        results: list[Any] = [None] * self.size.tasks
-        left = [_TASK_TRIES] * self.size.tasks
-        done = runtime.Future()
-        running = [0] * self.size.tasks
-
-        def begin(task: int) -> None:
-            running[task] += 1
-            left[task] -= 1
-            name = f"task-{epoch}.{task}.{_TASK_TRIES - 1 - left[task]} of {run}"
-            worker = self.process(name)
-            worker.memory["task"] = (run, epoch, task)
-            worker.on_death.append(lambda: ended(task, None))
-            self.world.start(worker, name, lambda: attempt(worker, task))
-
-        def attempt(worker: Process, task: int) -> None:
-            try:
-                message = delivery.write(self.target, _rows(epoch, task, self.size.rows))
-            except PulsarError as fault:
-                self.world.say(worker.name, f"fails: {type(fault).__name__}: {fault}")
-                self.world.kill(worker)
-                return
-            self.world.say(worker.name, "ends")
-            worker.on_death.clear()
-            ended(task, message)
-
-        def ended(task: int, message: Any) -> None:
-            if not driver.alive or done.done():
-                return
-            running[task] -= 1
-            if message is not None and results[task] is None:
-                results[task] = message
-            elif results[task] is None and running[task] == 0:
-                if left[task]:
-                    begin(task)
-                    return
-                done.set_result(None)
-            if all(result is not None for result in results):
-                done.set_result(None)
-
-        for task in range(self.size.tasks):
-            begin(task)
-            if self.world.choices.below(16) == 15:  # Spark runs a second attempt of a slow task.
-                begin(task)
-        done.result()
-        return results
-
-    # Faults
-
-    def _plan_faults(self) -> None:
-        choices = self.world.choices
-        plan: dict[int, list[int]] = {}
-        for _ in range(self.size.faults):
-            kind = choices.below(7)
-            if kind:
-                plan.setdefault(choices.below(600), []).append(kind)
-        if not plan:
-            return
-        last = max(plan)
-
-        def on_switch() -> None:
-            kinds = plan.get(self.world.switches)
-            if kinds:
-                for kind in kinds:
-                    self._fault(kind)
-            if self.world.switches >= last:
-                self.world.on_switch = None
-
-        self.world.on_switch = on_switch
-
-    def _fault(self, kind: int) -> None:
-        choices, world = self.world.choices, self.world
-        alive = [process for process in self.processes if process.alive and process.fibers]
-        if kind == 1:
-            if alive:
-                world.kill(alive[choices.below(len(alive))])
-        elif kind == 2:
-            links = [link for broker in self.cluster.brokers for link in broker.links if link.is_open]
-            links.sort(key=lambda link: link.process.name)
-            if links:
-                link = links[choices.below(len(links))]
-                world.say(link.process.name, "loses a connection")
-                link.reset()
-        elif kind == 3:
-            broker = self.cluster.brokers[choices.below(len(self.cluster.brokers))]
-            seconds = (1.0, 12.0, 70.0)[choices.below(3)]
-            world.say(broker.name, f"stands still for {seconds:.0f} s")
-            broker.frozen_until = world.now + seconds
-        elif kind == 4:
-            broker = self.cluster.brokers[choices.below(len(self.cluster.brokers))]
-            self.cluster.crash(broker, (0.5, 5.0, 30.0)[choices.below(3)])
-        elif kind == 5:
-            topics = sorted(name for name, topic in self.cluster.topics.items() if topic.is_loaded)
-            if topics:
-                name = topics[choices.below(len(topics))]
-                world.say("cluster", f"unloads {name}")
-                self.cluster.unload(self.cluster.topics[name])
-        elif alive:
-            process = alive[choices.below(len(alive))]
-            fibers = sorted(process.fibers, key=lambda fiber: fiber.name)
-            seconds = (0.5, 30.0, 90.0)[choices.below(3)]
-            world.say(process.name, f"stands still for {seconds:.0f} s")
-            for fiber in fibers:
-                self._stop(fiber, seconds)
-
-    def _stop(self, fiber: Any, seconds: float) -> None:
-        """Let a thread that could run now, or would soon, run only later."""
-        ready = self.world._ready  # noqa: SLF001
-        if fiber in ready:
-            ready.remove(fiber)
-            self.world.at(self.world.now + seconds, lambda: None if fiber.dead else ready.append(fiber))
-
     # The run
 
     def run(self) -> Outcome:
@@ -262,7 +183,8 @@ class Epochs:
         world = self.world
         try:
             self.start_driver()
-            world.run_until(lambda: self.is_over, _MOST_SECONDS)
+            # Only an operator can continue after a loss.
+            world.run_until(lambda: self.is_over or self.lost is not None, _MOST_SECONDS)
             for broker in self.cluster.brokers:
                 broker.is_up, broker.frozen_until = True, 0.0
             for topic in self.cluster.topics.values():
@@ -277,15 +199,17 @@ class Epochs:
         finally:
             world.close()
             world.end_fibers(self.processes)
-        return Outcome(faults, world.switches, len(world.choices.made), world.history)
+        return Outcome(faults, self.trouble.requests, tuple(world.choices.made), world.history)
 
     def _check(self) -> list[str]:
         size, faults = self.size, []
+        lost_epoch, lost_tasks = self.lost or (size.epochs, frozenset())
         expected = Counter(
             (epoch, task, row)
-            for epoch in range(size.epochs)
+            for epoch in range(min(size.epochs, lost_epoch + 1))
             for task in range(size.tasks)
             for row in range(size.rows)
+            if epoch != lost_epoch or task not in lost_tasks
         )
         found: Counter[tuple[int, int, int]] = Counter()
         for name in self.target.partitions:
@@ -300,6 +224,67 @@ class Epochs:
         if extra := found - expected:
             faults.append(f"too many: {sorted(extra)}")
         return faults
+
+
+class _Stage:
+    """The tasks of an epoch. Spark repeats a failed task, and runs some tasks twice."""
+
+    def __init__(self, query: SinkRun, delivery: ExactlyOnce, driver: Process, run: str, epoch: int) -> None:
+        self._query = query
+        self._delivery = delivery
+        self._driver = driver
+        self._run = run
+        self._epoch = epoch
+        count = query.size.tasks
+        self._results: list[Any] = [None] * count
+        self._tries = [0] * count
+        self._running = [0] * count
+        self._done: runtime.Future[None] = runtime.Future()
+
+    def messages(self) -> list[Any]:
+        """Run the tasks, and return the message of each; None for a task that has failed too often."""
+        for task in range(len(self._results)):
+            self._begin(task)
+            if self._query.world.choices.below(8) == 7:
+                self._begin(task)
+        self._done.result()
+        return self._results
+
+    def _begin(self, task: int) -> None:
+        query = self._query
+        worker = query.process(
+            f"task {task} of epoch {self._epoch} of {self._run}, attempt {self._tries[task]}"
+        )
+        self._tries[task] += 1
+        self._running[task] += 1
+        worker.memory["task"] = (self._run, self._epoch, task)
+        worker.on_death.append(lambda: self._ended(task, None))
+        query.world.start(worker, worker.name, lambda: self._attempt(worker, task))
+
+    def _attempt(self, worker: Process, task: int) -> None:
+        query = self._query
+        try:
+            message = self._delivery.write(query.target, _rows(self._epoch, task, query.size.rows))
+        except PulsarError as fault:
+            query.failed(worker, fault)
+            query.world.kill(worker)
+            return
+        query.world.say(worker.name, "ends")
+        worker.on_death.clear()
+        self._ended(task, message)
+
+    def _ended(self, task: int, message: Any) -> None:
+        if not self._driver.alive or self._done.done():
+            return
+        self._running[task] -= 1
+        self._results[task] = self._results[task] or message
+        if self._results[task] is None and self._running[task] == 0:
+            if self._tries[task] < _TASK_TRIES:
+                self._begin(task)
+            else:
+                self._done.set_result(None)
+        elif all(result is not None for result in self._results):
+            self._done.set_result(None)
 
 
 def _rows(epoch: int, task: int, count: int) -> Any:
@@ -348,7 +333,3 @@ def _separate_processes() -> None:
 
 
 _separate_processes()
-
-
-def run_one(seed: int, size: Size, given: list[int] | None = None, *, keeps_history: bool = False) -> Outcome:
-    return Epochs(Choices(seed, given), size, keeps_history=keeps_history).run()

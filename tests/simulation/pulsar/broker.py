@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Final
 
-from simulation.coordinator import ABORTING, COMMITTING, OPEN, Coordinator, TransactionMeta
+from pyspark_pulsar.client.broker.connection import commands as number
+from pyspark_pulsar.client.broker.connection.commands import frame
+from pyspark_pulsar.client.wire import commands_pb2 as wire
 from simulation.network import Link, Server, Socket
-from simulation.send_command import Send, parse_send
-from simulation.topic import (
+from simulation.pulsar.coordinator import ABORTING, COMMITTING, OPEN, Coordinator, TransactionMeta
+from simulation.pulsar.send_command import Send, parse_send
+from simulation.pulsar.topic import (
     ABORT,
     COMMIT,
     NO_SNAPSHOT,
@@ -22,10 +27,6 @@ from simulation.topic import (
     message_frame,
 )
 from simulation.world import World
-
-from pyspark_pulsar.client.broker.connection import commands as number
-from pyspark_pulsar.client.broker.connection.commands import frame
-from pyspark_pulsar.client.wire import commands_pb2 as wire
 
 ASSIGN: Final = "persistent://pulsar/system/transaction_coordinator_assign"
 _UNKNOWN, _NOT_READY, _NOT_FOUND, _BUSY = 0, 6, 11, 16
@@ -66,11 +67,17 @@ class Broker(Server):
             length = int.from_bytes(data[offset + 4 : offset + 8], "big")
             body = data[offset + 8 : offset + 8 + length]
             tail = data[offset + 8 + length : offset + 4 + size]
-            if body[1] == _SEND:
-                self.cluster.store(self, link, parse_send(body), tail)
-            else:
-                self.cluster.handle(self, link, wire.BaseCommand.FromString(body), tail)
             offset += 4 + size
+            if link.is_lost:
+                return
+            self.links.add(link)
+            self.cluster.on_request(self, link, partial(self._handle, link, body, tail))
+
+    def _handle(self, link: Link, body: bytes, tail: bytes) -> None:
+        if body[1] == _SEND:
+            self.cluster.store(self, link, parse_send(body), tail)
+        else:
+            self.cluster.handle(self, link, wire.BaseCommand.FromString(body), tail)
 
 
 class Cluster:
@@ -84,11 +91,15 @@ class Cluster:
         self.partitions: dict[str, int] = {ASSIGN: coordinators}
         self.owners: dict[str, Broker] = {}
         self.recovering_until: dict[int, float] = {}
+        self.on_request: Callable[[Broker, Link, Callable[[], None]], None] = lambda _, __, handle: handle()
+        """Called with each request and the function that handles it."""
         self._next_ledger = 1
         self._next_producer = 0
         self._handlers: dict[int, Callable[[Broker, Link, Any, bytes], None]] = {
             number.CONNECT: self._connect,
-            number.PING: lambda broker, link, command, _: self._send(link, number.PONG, pong=wire.CommandPong()),
+            number.PING: lambda broker, link, command, _: self._send(
+                link, number.PONG, pong=wire.CommandPong()
+            ),
             number.PONG: lambda *_: None,
             number.PARTITIONED_METADATA: self._partitions,
             number.LOOKUP: self._lookup,
@@ -119,7 +130,7 @@ class Cluster:
         owner = self.owners.get(name)
         if owner is None or not owner.is_up:
             running = [broker for broker in self.brokers if broker.is_up] or self.brokers
-            owner = self.owners[name] = running[hash(name) % len(running)]
+            owner = self.owners[name] = running[zlib.crc32(name.encode()) % len(running)]
         return owner
 
     def load(self, topic: Topic) -> None:
@@ -189,7 +200,6 @@ class Cluster:
     # Commands
 
     def handle(self, broker: Broker, link: Link, command: Any, tail: bytes) -> None:
-        broker.links.add(link)
         self._handlers[command.type](broker, link, command, tail)
 
     def _send(self, link: Link, kind: int, **field: Any) -> None:
@@ -292,7 +302,6 @@ class Cluster:
 
     def store(self, broker: Broker, link: Link, send: Send, tail: bytes) -> None:
         """Store a message, and send its receipt."""
-        broker.links.add(link)
         topic, producer = link.state.get(("producer", send.producer_id), (None, None))
         if topic is None or topic.producers.get(producer.name) is not producer:
             return  # Brokers close the connection, or ignore messages of closed producers.
@@ -340,9 +349,7 @@ class Cluster:
             next_at = NOTHING if start.ledgerId == 2**64 - 1 else (last[0], last[1] + 1)
         else:
             next_at = (start.ledgerId, start.entryId)
-        consumer = OpenConsumer(
-            link, request.consumer_id, next_at, 0, request.subscription, request.durable
-        )
+        consumer = OpenConsumer(link, request.consumer_id, next_at, 0, request.subscription, request.durable)
         topic.consumers.append(consumer)
         link.state[("consumer", request.consumer_id)] = (topic, consumer)
         self._succeed(link, request.request_id)
@@ -493,7 +500,6 @@ class Cluster:
                     done()
                 return
             if not left:
-                low = coordinator.low_water_mark
                 del coordinator.transactions[meta.least]
                 if done is not None:
                     done()

@@ -1,0 +1,91 @@
+"""Run the simulation: `python tests/simulation/run.py --seconds 60`.
+
+Two processes run random cases. A case that breaks a promise is made simple, and its history is printed in words.
+"""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import multiprocessing
+import os
+import secrets
+import sys
+import time
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from simulation.search import first_broken, random_cases, shrunk
+from simulation.sink.mutations import MUTATIONS, mutated
+from simulation.sink.query import Case, run_case
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seconds", type=float, default=60.0)
+    parser.add_argument("--seed", type=int, default=None, help="the first seed; a random one by default")
+    parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("--mutations", action="store_true", help="search each mutation for --seconds")
+    arguments = parser.parse_args()
+    logging.disable(logging.CRITICAL)
+    seed = secrets.randbits(31) if arguments.seed is None else arguments.seed
+    print(f"first seed: {seed}")
+    names = list(MUTATIONS) if arguments.mutations else [None]
+    ok = True
+    for name in names:
+        count, took, broken = _search(name, seed, arguments.seconds, arguments.workers)
+        found = "none" if broken is None else f"seed {broken.seed}"
+        print(f"{name or 'the code as it is':50} {count:7} runs {took:6.1f} s  {found}", flush=True)
+        ok &= (broken is None) == (name is None)
+        if name is None and broken is not None:
+            _describe(broken)
+    return 0 if ok else 1
+
+
+def _search(name: str | None, seed: int, seconds: float, workers: int) -> tuple[int, float, Case | None]:
+    began = time.monotonic()
+    context = multiprocessing.get_context("fork")
+    found, counter = context.Queue(), context.Value("q", 0)
+    over = context.Event()
+
+    def work(index: int) -> None:
+        def goes_on(count: int) -> bool:
+            if count and count % 8 == 0:
+                with counter.get_lock():
+                    counter.value += 8
+            return time.monotonic() - began < seconds and not over.is_set()
+
+        if name is None:
+            _, case, outcome = first_broken(random_cases(seed + index, workers), goes_on)
+        else:
+            with mutated(name):
+                _, case, outcome = first_broken(random_cases(seed + index, workers), goes_on)
+        if case is not None and outcome is not None:
+            over.set()
+            found.put(shrunk(case, outcome) if name is None else case)
+
+    processes = [context.Process(target=work, args=(index,)) for index in range(workers)]
+    for process in processes:
+        process.start()
+    broken = None
+    for process in processes:
+        process.join()
+    if not found.empty():
+        broken = found.get()
+    return counter.value, time.monotonic() - began, broken
+
+
+def _describe(case: Case) -> None:
+    outcome = run_case(case, keeps_history=True)
+    print(f"{case}\n")
+    for moment, who, what in outcome.history:
+        print(f"{moment:10.3f} s  {who}: {what}")
+    for fault in outcome.faults:
+        print(f"BROKEN: {fault}")
+
+
+if __name__ == "__main__":
+    if os.environ.get("PYTHONHASHSEED") != "0":
+        os.execve(sys.executable, [sys.executable, *sys.argv], {**os.environ, "PYTHONHASHSEED": "0"})
+    sys.exit(main())

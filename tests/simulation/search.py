@@ -1,0 +1,74 @@
+"""Searching for runs that break a promise, and making such a run simple.
+
+`shrunk` removes faults and makes decisions ordinary (0) as long as the run still breaks a promise.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+from simulation.faults import Fault, Kind
+from simulation.sink.query import Case, Outcome, Size, random_case, run_case
+
+_CHANCES = {Kind.FREEZE: 3, Kind.STOP: 8}
+_MOST_TRIES = 300
+
+
+def random_cases(first_seed: int, step: int = 1) -> Iterator[Case]:
+    """Yield a case for each seed, without an end."""
+    return map(random_case, itertools.count(first_seed, step))
+
+
+def single_faults(size: Size) -> Iterator[Case]:
+    """Yield all cases with one fault, in the ordinary order of events."""
+    requests = run_case(Case(0, size, (), ())).requests
+    for request in range(requests):
+        for kind in Kind:
+            for chance in range(_CHANCES.get(kind, 2)):
+                yield Case(0, size, (Fault(request, kind, chance),), ())
+
+
+def first_broken(
+    cases: Iterator[Case], goes_on: Callable[[int], bool]
+) -> tuple[int, Case | None, Outcome | None]:
+    """Run cases until one breaks a promise. Return the number of runs, the case and its outcome."""
+    count = 0
+    for case in cases:
+        if not goes_on(count):
+            break
+        outcome = run_case(case)
+        count += 1
+        if outcome.faults:
+            return count, case, outcome
+    return count, None, None
+
+
+def shrunk(case: Case, outcome: Outcome) -> Case:
+    """Return a simpler case that breaks a promise too."""
+    best = replace(case, choices=outcome.choices)
+    tries = 0
+
+    def breaks(simpler: Case) -> bool:
+        nonlocal tries
+        tries += 1
+        return tries < _MOST_TRIES and bool(run_case(simpler).faults)
+
+    for index in reversed(range(len(best.faults))):
+        fewer = replace(best, faults=best.faults[:index] + best.faults[index + 1 :])
+        if breaks(fewer):
+            best = fewer
+    choices = list(best.choices or ())
+    width = len(choices)
+    while width >= 8:
+        for start in range(0, len(choices), width):
+            part = choices[start : start + width]
+            if any(part):
+                simpler = [*choices[:start], *([0] * len(part)), *choices[start + width :]]
+                if breaks(replace(best, choices=tuple(simpler))):
+                    choices = simpler
+        width //= 2
+    while choices and choices[-1] == 0:
+        choices.pop()
+    return replace(best, choices=tuple(choices))

@@ -1,0 +1,1 @@
+"""The exactly-once sink in the simulated world."""
