@@ -185,7 +185,7 @@ test: check-lint-prerequisites check-browser ## Everything that CI runs, in part
 	@$(PYTHON) scripts/test_times.py run install-and-build $(MAKE) --no-print-directory --jobs $(JOBS) --output-sync=target \
 	  build lint-python fetched-server $(INSTALLED)
 	@status=0; $(MAKE) --no-print-directory --jobs $(JOBS) --output-sync=target --keep-going \
-	  test-unit check-kernel $(PARTS) $(EARLIER) test-docs || status=$$?; \
+	  test-unit check-kernel $(PARTS) simulate $(EARLIER) test-docs || status=$$?; \
 	  $(PYTHON) scripts/test_times.py show; exit $$status
 
 .PHONY: test-one
@@ -314,6 +314,14 @@ fuzz: $(VENV_DONE) ## Fuzz frames, entries and payloads for a minute in all; mak
 	  cargo build --quiet $(CARGO_TESTS) -p pyspark-pulsar-fuzz
 	$(BIN)/python scripts/fuzz.py --seconds $(FUZZ_SECONDS) --programs $(CARGO_TARGET_DIR)/release \
 	  --corpus $(CACHE)/fuzz
+
+SIMULATED = $(BIN)/python tests/simulation/run.py --seconds $(if $(findstring command,$(origin SECONDS)),$(SECONDS),60) \
+  $(if $(SEED),--seed $(SEED))
+.PHONY: simulate simulate-mutations
+simulate: $(BUILD_DONE) ## Run the exactly-once sink on simulated brokers, in many orders of events; make simulate SECONDS=3600 SEED=1
+	$(PART) $(SIMULATED)
+simulate-mutations: $(BUILD_DONE) ## Take one protection of the sink away at a time, and expect a broken promise within SECONDS
+	$(SIMULATED) --mutations
 
 # A preview may fail: the matrix says in what. The newest version is checked with the oldest PySpark too.
 SERVER_CHECKS = SERVER_RESULTS=tests/integration/servers/results.json $(BIN)/python -m pytest tests/integration/servers

@@ -83,6 +83,7 @@ class Trouble:
         """Number of requests so far."""
         self.delays: list[float] = []
         """Seconds of each fault that delays something."""
+        self.on_suspended: Callable[[Process, float], None] = lambda _, __: None
 
     def on_request(self, broker: Broker, link: Link, handle: Callable[[], None]) -> None:
         """Let a broker handle a request, with the faults of this request."""
@@ -127,7 +128,9 @@ class Trouble:
         if fault.kind == Kind.KILL_OTHER:
             self._world.kill(target)
         else:
-            self._world.suspend(target, self._delay(_STOP_SECONDS, fault))
+            seconds = self._delay(_STOP_SECONDS, fault)
+            self._world.suspend(target, seconds)
+            self.on_suspended(target, seconds)
 
     def _delay(self, seconds: tuple[float, ...], fault: Fault) -> float:
         delay = seconds[fault.chance % len(seconds)]

@@ -1,7 +1,7 @@
 """Connections between simulated processes and brokers.
 
 Frames of a connection arrive in order, each after a delay that the run decides. A reset loses the frames that have not
-arrived. So a request is lost if the reset comes before the broker, and an answer is lost if the reset comes after it.
+arrived. So a reset loses a request, or an answer, or both.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _DELAYS: Final = (0.0005, 0.0005, 0.0005, 0.002, 0.02)
 
 
 class Server(Protocol):
-    """What a connection reaches."""
+    """A server at the end of connections."""
 
     def accepts(self) -> bool:
         """Return whether the server accepts connections."""

@@ -1,6 +1,6 @@
 """The module that the package imports as `pyspark_pulsar.runtime` inside the simulation (see there).
 
-`world` is the world of the present run. Each name stands for the module or class of Python's library that it replaces.
+`world` is the world of the present run. Each other name replaces a module or class of Python's library.
 """
 
 from __future__ import annotations
@@ -233,8 +233,10 @@ class Future(Generic[Result]):
         self._waiting: list[Fiber] = []
         self._calls: list[Callable[[Future[Result]], None]] = []
 
-    def done(self) -> bool:
+    def is_done(self) -> bool:
         return self._done
+
+    done = is_done
 
     def cancelled(self) -> bool:
         return False

@@ -4,7 +4,7 @@ All threads of all simulated processes are greenlets of one thread. A greenlet r
 message. Then the world selects another greenlet that can run. When none can run, the clock jumps to the next timer. So
 hours pass in milliseconds.
 
-A world asks `Choices` for every decision. The same numbers give the same run.
+`Choices` makes every decision of a world. The same numbers lead to the same run.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Stuck(Exception):
 class Choices:
     """The decisions of a run, from a list or from a seed. Records all decisions.
 
-    The number 0 always stands for the ordinary course of events. So a list with more zeros is a simpler run.
+    The number 0 always selects the ordinary course of events. So a list with more zeros is a simpler run.
     """
 
     def __init__(self, seed: int, given: Sequence[int] | None = None) -> None:
@@ -143,7 +143,7 @@ class World:
             self._ready.append(fiber)
 
     def suspend(self, process: Process, seconds: float) -> None:
-        """Suspend a process, as by SIGSTOP, and continue it later. Its timers expire meanwhile."""
+        """Suspend a process, as by SIGSTOP, and continue it later. Its timers expire during that time."""
         process.suspended_until = self.now + seconds
         for fiber in [fiber for fiber in self._ready if fiber.process is process]:
             self._ready.remove(fiber)

@@ -1,4 +1,4 @@
-"""Mutations of the exactly-once sink: each takes one protection away. The simulation must find every one of them."""
+"""Mutations of the exactly-once sink: each removes one protection. The simulation must find every one of them."""
 
 from __future__ import annotations
 

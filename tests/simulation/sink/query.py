@@ -1,8 +1,8 @@
 """A streaming query with the exactly-once sink, run by a simulated Spark.
 
 The driver runs epoch after epoch. Each task attempt runs in its own process, as in a Python worker. Spark repeats a
-failed task, runs some tasks twice, and aborts the epoch when a task has failed too often. A query that has failed, or
-whose driver was killed, starts again with a new run, and repeats the epoch that its checkpoint lacks.
+failed task, runs some tasks twice, and aborts the epoch when a task has failed too often. After a failure or the death of
+its driver, the query starts again with a new run, and repeats the epoch that its checkpoint lacks.
 """
 
 from __future__ import annotations
@@ -10,16 +10,19 @@ from __future__ import annotations
 import random
 import re
 from collections import Counter
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, Final
 
 import pyarrow as pa
 
-from pyspark_pulsar.client.broker import client_pool
+from pyspark_pulsar.client.broker.client import BrokerClient
+from pyspark_pulsar.client.broker.client_pool import IDLE_SECONDS, ClientPool
 from pyspark_pulsar.errors import CommitUnfinished, PulsarError
 from pyspark_pulsar.model.topic import TopicName
 from pyspark_pulsar.options import WriteOptions, parse_options
-from pyspark_pulsar.write.exactly_once import task as task_module
+from pyspark_pulsar.write import task as write_task
+from pyspark_pulsar.write.exactly_once import delivery as delivery_module, task as exactly_once_task
 from pyspark_pulsar.write.exactly_once.delivery import ExactlyOnce
 from pyspark_pulsar.write.exactly_once.journal_names import journal_of_stream
 from pyspark_pulsar.write.target import Target
@@ -35,6 +38,7 @@ _LOSS: Final = re.compile(r"epoch (\d+): .* rows of Spark's partitions ([\d, ]+)
 _REQUESTS_OF_START, _REQUESTS_OF_EPOCH, _REQUESTS_OF_TASK = 30, 40, 35
 """About as many requests as there are without faults."""
 _TASK_TRIES: Final = 3
+_MISSED_SECONDS: Final = 10.0
 _TIMEOUT_MS: Final = 60_000
 _MOST_SECONDS: Final = 20_000.0
 
@@ -64,7 +68,7 @@ class Size:
 
 @dataclass(frozen=True)
 class Case:
-    """All that a run depends on."""
+    """The input of a run. Equal cases have equal runs."""
 
     seed: int
     size: Size
@@ -97,7 +101,7 @@ def run_case(case: Case, *, keeps_history: bool = False) -> Outcome:
 
 
 class SinkRun:
-    """One run of the query in a new world."""
+    """A run of the query in a new world."""
 
     def __init__(self, case: Case, *, keeps_history: bool = False) -> None:
         self.size = size = case.size
@@ -121,6 +125,7 @@ class SinkRun:
             _write_schema(),
         )
         self.trouble = Trouble(self.world, self.cluster, case.faults, lambda: self.processes)
+        self.trouble.on_suspended = self._suspended
         self.cluster.on_request = self.trouble.on_request
 
     # Spark
@@ -150,6 +155,11 @@ class SinkRun:
         if match := _LOSS.search(str(fault)):
             self.lost = (int(match[1]), frozenset(map(int, match[2].split(", "))))
 
+    def _suspended(self, process: Process, seconds: float) -> None:
+        """Start another driver while one is suspended, as a cluster manager does that believes it is dead."""
+        if process.name.startswith("driver") and seconds > _MISSED_SECONDS:
+            self.world.at(self.world.now + _MISSED_SECONDS, self.start_driver)
+
     def _restart(self) -> None:
         if not self.is_over:
             self.world.at(self.world.now + 1.0 + self.world.choices.below(3) * 20, self.start_driver)
@@ -172,7 +182,9 @@ class SinkRun:
                 delivery.abort(epoch, messages)
                 raise
             self.world.require_alive(driver)
-            self.committed = max(self.committed, epoch)
+            if self.committed >= epoch:
+                raise PulsarError(f"epoch {epoch}: another query has written it to the checkpoint")
+            self.committed = epoch
             self.world.say(driver.name, f"has committed epoch {epoch}")
         self.is_over = True
 
@@ -242,7 +254,7 @@ class _Stage:
         self._done: runtime.Future[None] = runtime.Future()
 
     def messages(self) -> list[Any]:
-        """Run the tasks, and return the message of each; None for a task that has failed too often."""
+        """Run the tasks, and return the message of each. The message of a task that has failed too often is None."""
         for task in range(len(self._results)):
             self._begin(task)
             if self._query.world.choices.below(8) == 7:
@@ -309,27 +321,20 @@ def _present_partition() -> int:
     return int(memory["task"][2]) if "task" in memory else 0
 
 
+def _pooled_client(options: WriteOptions) -> AbstractContextManager[BrokerClient]:
+    memory = runtime.world.process.memory
+    if "pool" not in memory:
+        memory["pool"] = ClientPool(IDLE_SECONDS)
+    return memory["pool"].client(options)
+
+
 def _separate_processes() -> None:
-    """Give each simulated process what a real one has for itself."""
-    task_module.present_epoch = _present_epoch
-    task_module.present_partition = _present_partition
-    from pyspark_pulsar.write import task as write_task
-
-    write_task.present_partition = _present_partition
-
-    class PoolOfProcess(client_pool.ClientPool):
-        pass
-
-    def pooled(options: Any) -> Any:
-        memory = runtime.world.process.memory
-        if "pool" not in memory:
-            memory["pool"] = client_pool.ClientPool(client_pool.IDLE_SECONDS)
-        return memory["pool"].client(options)
-
-    from pyspark_pulsar.write.exactly_once import delivery as delivery_module
-
-    for module in (task_module, write_task, delivery_module):
-        module.pooled_client = pooled
+    """Separate what each real process has for itself: the pool of clients, and Spark's context."""
+    for module in (delivery_module, exactly_once_task, write_task):
+        module.pooled_client = _pooled_client  # type: ignore[attr-defined]
+    exactly_once_task.present_epoch = _present_epoch  # type: ignore[attr-defined]
+    for module in (exactly_once_task, write_task):
+        module.present_partition = _present_partition  # type: ignore[attr-defined]
 
 
 _separate_processes()
