@@ -1,8 +1,8 @@
 """A streaming query with the exactly-once sink, run by a simulated Spark.
 
 The driver runs epoch after epoch. Each task attempt runs in its own process, as in a Python worker. Spark repeats a
-failed task, runs some tasks twice, and aborts the epoch when a task has failed too often. After a failure or the death of
-its driver, the query starts again with a new run, and repeats the epoch that its checkpoint lacks.
+failed task, runs some tasks twice, and aborts the epoch when a task has failed too often. After a failure, or the death
+of its driver, the query starts again with a new run. It then repeats the epoch that its checkpoint lacks.
 """
 
 from __future__ import annotations
