@@ -27,7 +27,8 @@ class Kind(IntEnum):
     FREEZE = 4
     CRASH = 5
     UNLOAD = 6
-    STOP = 7
+    SUSPEND = 7
+    SUSPEND_OTHER = 8
 
 
 KINDS: Final = {
@@ -38,11 +39,12 @@ KINDS: Final = {
     Kind.FREEZE: "the broker is suspended",
     Kind.CRASH: "the broker is killed",
     Kind.UNLOAD: "a topic is unloaded",
-    Kind.STOP: "a process is suspended",
+    Kind.SUSPEND: "the process that sent the request is suspended",
+    Kind.SUSPEND_OTHER: "another process is suspended",
 }
 _FREEZE_SECONDS: Final = (1.0, 12.0, 70.0)
 _CRASH_SECONDS: Final = (0.5, 5.0, 30.0)
-_STOP_SECONDS: Final = (0.5, 12.0, 30.0, 90.0)
+_SUSPEND_SECONDS: Final = (0.5, 12.0, 30.0, 90.0)
 _BURST: Final = 12
 
 
@@ -111,6 +113,8 @@ class Trouble:
                 self._cluster.crash(broker, self._delay(_CRASH_SECONDS, fault))
             case Kind.UNLOAD:
                 self._unload(fault)
+            case Kind.SUSPEND:
+                self._suspend(link.process, fault)
             case _:
                 self._strike_process(fault)
 
@@ -124,13 +128,16 @@ class Trouble:
         running = [process for process in self._processes() if process.alive and process.fibers]
         if not running:
             return
-        target = running[fault.chance // len(_STOP_SECONDS) % len(running)]
+        target = running[fault.chance // len(_SUSPEND_SECONDS) % len(running)]
         if fault.kind == Kind.KILL_OTHER:
             self._world.kill(target)
         else:
-            seconds = self._delay(_STOP_SECONDS, fault)
-            self._world.suspend(target, seconds)
-            self.on_suspended(target, seconds)
+            self._suspend(target, fault)
+
+    def _suspend(self, process: Process, fault: Fault) -> None:
+        seconds = self._delay(_SUSPEND_SECONDS, fault)
+        self._world.suspend(process, seconds)
+        self.on_suspended(process, seconds)
 
     def _delay(self, seconds: tuple[float, ...], fault: Fault) -> float:
         delay = seconds[fault.chance % len(seconds)]

@@ -12,7 +12,7 @@ from dataclasses import replace
 from simulation.faults import Fault, Kind
 from simulation.sink.query import Case, Outcome, Size, random_case, run_case
 
-_CHANCES = {Kind.FREEZE: 3, Kind.STOP: 8}
+_CHANCES = {Kind.FREEZE: 3, Kind.SUSPEND: 4, Kind.SUSPEND_OTHER: 8}
 _MOST_TRIES = 300
 
 

@@ -1,0 +1,64 @@
+"""The exactly-once sink in the simulated world: every single fault, and mutations that must be found.
+
+These tests run in a process of their own (`make simulate`), because the simulation replaces the package's clock.
+"""
+
+import itertools
+import time
+
+import pytest
+from simulation.faults import Fault, Kind
+from simulation.search import shrunk, single_faults
+from simulation.sink.mutations import MUTATIONS, mutated
+from simulation.sink.query import Case, Size, random_case, run_case
+
+SMALLEST = Size(epochs=1, tasks=2, rows=1, partitions=1)
+SECONDS = 60.0
+FOUND_BY: dict[str, int] = {}
+"""A seed that finds the mutation at once. Without one, or after the code has changed, the test searches."""
+
+
+def test_equal_cases_have_equal_histories() -> None:
+    case = random_case(7)
+    first, second = (run_case(case, keeps_history=True) for _ in range(2))
+    assert first == second
+    assert len(first.history) > 5
+    again = run_case(Case(0, case.size, case.faults, first.choices), keeps_history=True)
+    assert again.history == first.history
+
+
+def test_seeds_decide_the_order_of_events() -> None:
+    histories = {tuple(run_case(Case(seed, Size()), keeps_history=True).history) for seed in range(5)}
+    assert len(histories) == 5
+
+
+def test_without_faults_no_request_is_repeated() -> None:
+    assert run_case(Case(0, SMALLEST, (), ())).requests == run_case(Case(0, SMALLEST, (), ())).requests < 200
+
+
+def test_every_single_fault_keeps_the_promises() -> None:
+    cases = list(single_faults(SMALLEST))
+    assert len(cases) > 1000
+    assert [(case.faults, broken) for case in cases if (broken := run_case(case).faults)] == []
+
+
+@pytest.mark.parametrize("name", MUTATIONS)
+def test_a_mutation_breaks_a_promise(name: str) -> None:
+    end = time.monotonic() + SECONDS
+    first = [FOUND_BY[name]] if name in FOUND_BY else []
+    with mutated(name):
+        for seed in itertools.chain(first, itertools.count(1)):
+            if run_case(random_case(seed)).faults:
+                return
+            assert time.monotonic() < end, f"no promise was broken by {seed} runs"
+
+
+def test_a_broken_run_becomes_simple() -> None:
+    case = Case(3, Size(), tuple(Fault(request, Kind.UNLOAD) for request in (10, 60, 90)))
+    with mutated("a decision counts as committed"):
+        outcome = run_case(case)
+        assert outcome.faults
+        simple = shrunk(case, outcome)
+        assert run_case(simple).faults
+    assert simple.faults == ()
+    assert not any(simple.choices or ())
