@@ -9,13 +9,12 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from pyspark_pulsar.options import ReadOptions, parse_options
 from simulation import runtime
 from simulation.operations import Executor, draw_operations
 from simulation.pulsar.broker import Cluster
 from simulation.pulsar.topic import RECOVERING
 from simulation.world import Choices, Process, World
-
-from pyspark_pulsar.options import ReadOptions, parse_options
 
 _OPTIONS = parse_options(ReadOptions, {"service.url": "pulsar://broker-0:6650", "topic": "a"})
 

@@ -7,6 +7,7 @@ both servers must answer alike. Answers name no positions and no ids of transact
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -67,7 +68,10 @@ class Executor:
             self._coordinators = Coordinators(client)
             names = [TopicName.parse(f"{self.prefix}-{index}") for index in range(TOPICS + 1)]
             topics = JournalTopic.open(client, names, PROBE_ID + 1)
-            self._topics, self._fenced = topics[:TOPICS], topics[TOPICS]
+            self._topics = topics[:TOPICS]
+            self._fenced = [
+                JournalTopic(client, topics[TOPICS].name, PROBE_ID + 50 + slot) for slot in range(2)
+            ]
             for topic in topics:
                 topic.append({"n": 0})
             try:
@@ -80,7 +84,7 @@ class Executor:
         try:
             result = getattr(self, f"_{name}")(first, second)
         except PulsarError as fault:
-            result = type(fault).__name__
+            result = _kind(fault)
         return f"{name} {first} {second}: {'ok' if result is None else result}"
 
     def _transaction(self, index: int) -> TransactionId:
@@ -125,11 +129,20 @@ class Executor:
 
     def _fence(self, index: int, _: int) -> None:
         """Open another exclusive writer, which fences the earlier ones."""
-        self._exclusive[index % 2] = self._fenced.writer(exclusive=True)
+        slot = index % 2
+        if slot in self._exclusive:
+            self._exclusive.pop(slot).close()
+        self._exclusive[slot] = self._fenced[slot].writer(exclusive=True)
 
     def _append_exclusive(self, index: int, _: int) -> Any:
         self._number += 1
         if index % 2 not in self._exclusive:
             self._fence(index, 0)
         self._exclusive[index % 2].append({"n": self._number})
-        return [record.content["n"] for record in self._fenced.since(EARLIEST)]
+        return [record.content["n"] for record in self._fenced[0].since(EARLIEST)]
+
+
+def _kind(fault: PulsarError) -> str:
+    """Return the class of an error, with the broker's code, which the message contains."""
+    code = re.search(r"the broker answered (\w+)", str(fault))
+    return f"{type(fault).__name__} {code[1]}" if code else type(fault).__name__

@@ -7,6 +7,7 @@ import itertools
 import time
 
 import pytest
+
 from simulation.faults import Fault, Kind
 from simulation.search import shrunk, single_faults
 from simulation.sink.mutations import MUTATIONS, mutated

@@ -29,7 +29,7 @@ from simulation.pulsar.topic import (
 from simulation.world import World
 
 ASSIGN: Final = "persistent://pulsar/system/transaction_coordinator_assign"
-_UNKNOWN, _NOT_READY, _NOT_FOUND, _BUSY = 0, 6, 11, 16
+_NOT_READY, _NOT_FOUND, _BUSY, _NOT_ALLOWED = 6, 11, 16, 22
 _NO_COORDINATOR, _INVALID_STATUS, _NO_TRANSACTION, _FENCED = 20, 21, 24, 25
 _EXCLUSIVE_WITH_FENCING = 3
 _SEND: Final = 6
@@ -37,6 +37,7 @@ _SNAPSHOT_SECONDS: Final = 0.004
 _STEP_SECONDS: Final = 0.001
 _RECOVERY_SECONDS: Final = 0.05
 _RETRY_SECONDS: Final = 0.1
+_TWICE_SECONDS, _BLIND_SECONDS = 5.0, 2.5
 
 
 class Broker(Server):
@@ -139,11 +140,19 @@ class Cluster:
         topic.is_loaded = True
         topic.ledger, self._next_ledger = self._next_ledger, self._next_ledger + 1
         topic.trim()
+        if self.world.now - topic.loaded_at < _TWICE_SECONDS:
+            topic.is_blind = True
+            self.world.at(self.world.now + _BLIND_SECONDS, lambda: self._shows(topic))
+        topic.loaded_at = self.world.now
         if topic.has_snapshot:
             topic.state = RECOVERING
             self.world.at(self.world.now + _RECOVERY_SECONDS, lambda: self._recovered(topic))
         else:
             topic.state = NO_SNAPSHOT
+
+    def _shows(self, topic: Topic) -> None:
+        topic.is_blind = False
+        self._dispatch(topic)
 
     def _recovered(self, topic: Topic) -> None:
         if topic.is_loaded and topic.state == RECOVERING:
@@ -155,18 +164,13 @@ class Cluster:
         """Close a topic. Its producers and consumers must look it up again."""
         if not topic.is_loaded:
             return
-        topic.is_loaded = False
-        topic.state = NO_SNAPSHOT
-        topic.open_transactions.clear()
-        topic.aborted.clear()
         for producer in list(topic.producers.values()):
             close = wire.CommandCloseProducer(producer_id=producer.producer_id, request_id=0)
             self._send(producer.link, number.CLOSE_PRODUCER, close_producer=close)
         for consumer in topic.consumers:
             closing = wire.CommandCloseConsumer(consumer_id=consumer.consumer_id, request_id=0)
             self._send(consumer.link, number.CLOSE_CONSUMER, close_consumer=closing)
-        topic.producers.clear()
-        topic.consumers.clear()
+        topic.forget()
         self.owners.pop(topic.name, None)
 
     def forget_link(self, link: Link) -> None:
@@ -187,10 +191,7 @@ class Cluster:
                 if name.startswith(ASSIGN):
                     self.recovering_until[int(name.rpartition("-")[2])] = self.world.now + _RECOVERY_SECONDS
                 elif topic := self.topics.get(name):
-                    topic.is_loaded = False
-                    topic.state = NO_SNAPSHOT
-                    topic.producers.clear()
-                    topic.consumers.clear()
+                    topic.forget()
         self.world.at(self.world.now + seconds, lambda: setattr(broker, "is_up", True))
         for coordinator in self.coordinators:
             for meta in list(coordinator.transactions.values()):
@@ -323,7 +324,13 @@ class Cluster:
             later = self.world.now + _STEP_SECONDS
             self.world.at(later, lambda: self._store_row(topic, producer, send, tail))
             return
-        entry = topic.append_rows(tail, (send.txnid_most_bits, send.txnid_least_bits))
+        transaction = (send.txnid_most_bits, send.txnid_least_bits)
+        if topic.has_ended(transaction):
+            error = wire.CommandSendError(producer_id=send.producer_id, sequence_id=send.sequence_id)
+            error.error, error.message = _NOT_ALLOWED, f"Transaction {transaction} has been ended."
+            self._send(producer.link, number.SEND_ERROR, send_error=error)
+            return
+        entry = topic.append_rows(tail, transaction)
         self._receipt(producer.link, send, entry.at)
 
     def _snapshot_taken(self, topic: Topic) -> None:

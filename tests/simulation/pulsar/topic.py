@@ -60,12 +60,27 @@ class Topic:
     cursors: dict[str, At] = field(default_factory=dict)
     has_snapshot: bool = False
     is_loaded: bool = False
+    loaded_at: float = 0.0
+    is_blind: bool = False
+    """Whether the topic shows nothing for a while, as brokers do after two loads in a short time."""
     producers: dict[str, OpenProducer] = field(default_factory=dict)
     consumers: list[OpenConsumer] = field(default_factory=list)
     state: str = NO_SNAPSHOT
     open_transactions: dict[Transaction, At] = field(default_factory=dict)
     """Open transactions of the buffer with their first message, oldest first."""
     aborted: set[Transaction] = field(default_factory=set)
+    low_water_marks: dict[int, int] = field(default_factory=dict)
+    """By coordinator, the highest id up to which all transactions have ended, as the last markers told."""
+
+    def forget(self) -> None:
+        """Lose the state of the buffer, because the topic is no longer loaded."""
+        self.is_loaded = self.is_blind = False
+        self.state = NO_SNAPSHOT
+        self.producers.clear()
+        self.consumers.clear()
+        self.open_transactions.clear()
+        self.aborted.clear()
+        self.low_water_marks.clear()
 
     def append(self, kind: str, tail: bytes, transaction: Transaction | None) -> Entry:
         last = self.entries[-1].at if self.entries and self.entries[-1].at[0] == self.ledger else None
@@ -107,18 +122,19 @@ class Topic:
         if kind == ABORT and self.state != READY:
             return
         self._apply(self.append(kind, b"", transaction))
-        self._end_below(transaction[0], low_water_mark)
-
-    def _end_below(self, coordinator: int, low_water_mark: int) -> None:
-        """Abort the oldest open transaction, if its coordinator has ended it long ago."""
-        first = next(iter(self.open_transactions), None)
-        if first is not None and first[0] == coordinator and first[1] <= low_water_mark:
+        coordinator = transaction[0]
+        self.low_water_marks[coordinator] = max(low_water_mark, self.low_water_marks.get(coordinator, -1))
+        while (first := next(iter(self.open_transactions), None)) is not None and self.has_ended(first):
             self._apply(self.append(ABORT, b"", first))
+
+    def has_ended(self, transaction: Transaction) -> bool:
+        """Return whether the buffer knows from a low water mark that the transaction has ended."""
+        return transaction[1] <= self.low_water_marks.get(transaction[0], -1)
 
     @property
     def readable(self) -> list[Entry]:
         """Return the entries that are before the first message of an open transaction."""
-        if self.state == RECOVERING:
+        if self.state == RECOVERING or self.is_blind:
             return []
         first = next(iter(self.open_transactions.values()), None)
         return self.entries if first is None else [entry for entry in self.entries if entry.at < first]

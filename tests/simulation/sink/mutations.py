@@ -75,7 +75,6 @@ MUTATIONS: dict[str, Callable[[], list[Patch]]] = {
     "partitions are read once": lambda: [(abort, "_READINGS", 1)],
     "writer is not alone at an abort": lambda: [(Decider, "require_alone", lambda _: None)],
     "transactions need not be open": lambda: [(epochs, "_require_open", lambda *_: None)],
-    "transactions need not be in -begun": lambda: [(epochs, "_require_begun", lambda *_: None)],
     "no begun transaction is aborted": lambda: [
         (epochs, "abort_begun", _no_abort),
         (recovery, "abort_begun", _no_abort),
