@@ -1,4 +1,4 @@
-"""The error for a topic that does not exist, which suggests topics with a similar name."""
+"""The error for a topic that does not exist, with suggestions of topics that have similar names."""
 
 from __future__ import annotations
 

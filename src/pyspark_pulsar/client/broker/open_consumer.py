@@ -115,7 +115,8 @@ def mark_delete_position(answer: Any) -> Position | None:
     """Return the first position that a cursor has not passed, from an answer to CommandGetLastMessageId.
 
     Returns:
-        `EARLIEST` for a cursor that has passed no message. None if the broker does not report positions of cursors.
+        `EARLIEST` for a cursor that has passed no message. The result is None if the broker does not report
+        positions of cursors.
 
     """
     if not answer.HasField("consumer_mark_delete_position"):

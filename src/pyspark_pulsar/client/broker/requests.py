@@ -138,7 +138,7 @@ def reading_layout(topic: TopicName) -> str:
 
 
 def layout_command(topic: TopicName) -> wire.BaseCommand:
-    """Return the command to read a scalable topic's layout, which never creates a topic."""
+    """Return the command to read a scalable topic's layout. The command never creates a topic."""
     request = wire.CommandScalableTopicLookup(session_id=0, topic=str(topic), create_if_missing=False)
     return wire.BaseCommand(type=SCALABLE_TOPIC_LOOKUP, scalableTopicLookup=request)
 

@@ -128,8 +128,8 @@ def begin_subscribe(
         client: The client.
         connection: The connection to the topic's owner.
         topic: The topic partition.
-        start: As for `subscribe`.
-        read_compacted: As for `subscribe`.
+        start: The position of the first message, as for `subscribe`.
+        read_compacted: Whether to read the compacted topic, as for `subscribe`.
         subscription: The name of the subscription. The default is a random name.
         durable: Whether the subscription is durable. The consumer of an existing durable subscription starts at the
             subscription's position instead of `start`. If the subscription is missing, the broker creates it.
@@ -164,5 +164,6 @@ def _start_message_id(start: Position | None) -> wire.MessageIdData:
         return wire.MessageIdData(ledgerId=2**63 - 1, entryId=2**63 - 1)
     if start.is_earliest:
         return wire.MessageIdData(ledgerId=2**64 - 1, entryId=2**64 - 1)
-    # A batch index makes the broker step back by one entry, because its cursors start after a position.
+    # A cursor starts after its position. If the id contains a batch index, the broker places the cursor one entry
+    # earlier, so that the first entry is the entry of `start`.
     return wire.MessageIdData(ledgerId=start.ledger, entryId=start.entry, batch_index=start.batch_index)

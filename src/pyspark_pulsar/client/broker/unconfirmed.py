@@ -62,7 +62,7 @@ class _Pending:
     sent: int = 0
     """Number of frames that were sent on the current connection, or confirmed on an earlier connection."""
     tried: int = 0
-    """Number of frames that may have reached a broker on an earlier connection, unchanged."""
+    """Number of unchanged frames that may have reached a broker on an earlier connection."""
     attempts: int = 0
     """How many times a chunked message of the group was replaced by a new message."""
     first_sent: deque[tuple[int, float]] = field(default_factory=deque)

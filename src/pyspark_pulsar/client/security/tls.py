@@ -20,7 +20,8 @@ from pyspark_pulsar.errors import ConnectionFailed, OptionError, TlsFailed
 from pyspark_pulsar.options.values.regular_file import check_regular_file
 
 _RECEIVE_BYTES: Final = 256 * 1024
-# Parts of OpenSSL's error names. They mean that the other side does not use TLS, or that it sent an alert.
+# Parts of OpenSSL's error names. Errors of the first kind mean that the other side does not use TLS. Errors of the
+# second kind mean that the other side sent an alert about a certificate.
 _NO_TLS: Final = ("WRONG_VERSION_NUMBER", "HTTP_REQUEST", "UNEXPECTED_MESSAGE", "RECORD_LAYER_FAILURE")
 _WANTS_CERTIFICATE: Final = (
     "CERTIFICATE_REQUIRED",

@@ -38,14 +38,14 @@ class BrokerLimits:
 
     max_message_bytes: int
     knows_scalable_topics: bool
-    """Whether the broker supports scalable topics. Without support, it closes the connection after such a command."""
+    """Whether the broker supports scalable topics. Other brokers close the connection after a command for them."""
 
 
 def shake_hands(transport: Transport, deadline: float, credentials: Credentials, data: bytes) -> BrokerLimits:
     """Run the handshake, and set the transport's message size limit to the limit of the broker.
 
     Args:
-        transport: The connected transport. After an error, it is unusable.
+        transport: The connected transport. After an error, the transport is unusable.
         deadline: The time at which the last wait for the broker ends, on the clock of `time.monotonic`.
         credentials: The credentials for authentication challenges.
         data: The data of the credentials for CONNECT.

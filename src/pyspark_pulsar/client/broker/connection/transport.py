@@ -105,7 +105,7 @@ class Transport:
             return self._decoder.buffered_bytes() > 0
 
     def take_entries(self, consumer_id: int) -> EntryBatch | None:
-        """Remove and return all entries received for the consumer, or None if there are none."""
+        """Remove and return all entries received for the consumer, or None if no entry waits."""
         with self._drained:
             entries = self._decoder.take_entries(consumer_id)
             if entries is not None:
