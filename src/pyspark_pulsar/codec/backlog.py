@@ -1,4 +1,4 @@
-"""Counters of the messages and bytes of a topic partition. They store no entries."""
+"""Counters of the messages and bytes of a topic partition. The counters store no entries."""
 
 from __future__ import annotations
 

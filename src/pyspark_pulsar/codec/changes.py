@@ -64,7 +64,7 @@ class Changes:
         """Convert rows to changes.
 
         Raises:
-            SchemaError: The key of a delete is not a value of the key column.
+            SchemaError: The key of a delete cannot be converted to the type of the key column.
 
         """
         with closing(batches):

@@ -1,9 +1,9 @@
 """Private keys, and the data keys that private keys unwrap.
 
 This module runs on executors only, except `check_key_options`. A producer makes a new AES key, the data key, every few
-hours. It wraps the data key with each configured RSA public key, and sends the wrapped data keys with every message.
-The wrapping is OAEP with SHA-1 and MGF1, as in `MessageCryptoBc` of Pulsar's Java client and in the C++ client. The
-kernel decrypts the payload. No key material is logged or put into errors.
+hours. The producer wraps the data key with each configured RSA public key, and sends the wrapped data keys with every
+message. The wrapping is OAEP with SHA-1 and MGF1, as in `MessageCryptoBc` of Pulsar's Java client and in the C++
+client. The kernel decrypts the payload. No key material is logged or put into errors.
 """
 
 from __future__ import annotations

@@ -97,7 +97,7 @@ class EntryDecoder:
 
         Args:
             schema: The schema of the read.
-            topic: The full name without partition suffix.
+            topic: The full name of the topic, without the suffix of a partition.
             partition: The index of the partition; -1 for a topic without partitions.
             fetch_schema: A function that returns the registry's schema of a version, or None if the registry has no
                 schema. For `NO_VERSION`, it returns the latest schema. The decoder calls it between batches, at most
@@ -171,7 +171,7 @@ class EntryDecoder:
         Raises:
             CorruptEntryError: An entry is damaged.
             DecodeError: A message does not fit its schema.
-            UnsupportedEntryError: This version cannot decode a message.
+            UnsupportedEntryError: This version of the package cannot decode a message.
             DecryptionError: A message cannot be decrypted.
             DataLossError: Retention has removed chunks of a message.
             SchemaError: A schema version cannot be resolved.

@@ -5,10 +5,10 @@ plan for each schema version. All splits can use these plans, and the decoder st
 pool accepts only decoders that have read their split to its end without an error.
 
 The pool stores each decoder with the schemas that the decoder knows. A split reuses the decoder only if the registry
-still returns the same schema for each of these versions. This check is needed, because a topic that was deleted and
-created again has other schemas under the same versions. The check is cheap for ledgers that the worker has read before
-(`read.task.schema_cache`). The pool refuses a decoder with more than 8 versions, because the next split would have to
-fetch all their schemas.
+still returns the same schema for each of these versions. The pool needs this check, because a topic that was deleted
+and created again has other schemas under the same versions. The check is cheap for ledgers that the worker has read
+before (`read.task.schema_cache`). The pool refuses a decoder with more than 8 versions, because the next split would
+have to fetch all their schemas.
 """
 
 from __future__ import annotations

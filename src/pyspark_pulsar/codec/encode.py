@@ -81,7 +81,7 @@ class BatchEncoder:
 
         Args:
             schema: The schema of the write.
-            topic: The full name without partition suffix.
+            topic: The full name of the topic, without the suffix of a partition.
             partitions: Number of partitions; 1 for a topic without partitions.
             compression: NONE, LZ4, ZLIB, ZSTD or SNAPPY.
             batching_max_messages: Maximum number of messages in an entry.

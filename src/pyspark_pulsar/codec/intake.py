@@ -41,8 +41,8 @@ def _no_outcomes(_: Sequence[TransactionId]) -> Mapping[TransactionId, bool]:
 class TransactionsUnknown(LedgerUnavailable):
     """Entries that were read from storage belong to transactions whose outcome is unknown.
 
-    The decoder is still usable. It has dropped the entry `ledger:entry` and all later entries. Read these entries from
-    the broker.
+    The decoder is still usable. The decoder has dropped the entry `ledger:entry` and all later entries. Read the
+    dropped entries from the broker.
     """
 
     def __init__(self, message: str, ledger: int = -1, entry: int = -1) -> None:
@@ -69,8 +69,8 @@ class Intake:
     max_uncompressed: int | None = None
     """Maximum size of a decompressed payload, in bytes. With None, the limit depends on the stored size."""
     trimmed_is_loss: bool = False
-    """Whether to raise an error if retention has removed a message's chunks before the range. If the range begins with
-    the topic's first message, such a message is no data loss, and the value is False."""
+    """Whether to raise an error if retention has removed a message's chunks before the range. The value is False
+    if the range begins with the topic's first message, because an incomplete message is then no data loss."""
 
     @property
     def settings(self) -> tuple[str, int, int | None]:
@@ -109,7 +109,7 @@ def supply(decoder: Decoder, intake: Intake, topic: str) -> bool:
             _look_back(decoder, intake.earlier(ledger, entry, chunks))
         except PulsarError as fault:
             if isinstance(fault, DataLossError) and not intake.trimmed_is_loss:
-                # `take_lost` then returns this message, and the read continues without the message.
+                # After `end_look_back`, the decoder reports the message as lost, and the read continues.
                 log.warning("topic %s, ledger %d, entry %d: %s", topic, ledger, entry, fault)
                 decoder.end_look_back()
                 return True

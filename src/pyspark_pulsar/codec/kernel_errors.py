@@ -37,7 +37,7 @@ _READ: dict[str, tuple[type[PulsarError], str]] = {
     ),
     "encrypted": (
         DecryptionError,
-        "set pulsar.consumer.cryptoKeyReader.* to its private key, or set pulsar.consumer.cryptoFailureAction",
+        "set pulsar.consumer.cryptoKeyReader.* to the private key, or set pulsar.consumer.cryptoFailureAction",
     ),
     "schema": (
         SchemaError,
@@ -63,8 +63,8 @@ def version_error(why: str, *, topic: str, version: bytes, reader: SchemaInfo | 
 
     Args:
         why: The reason.
-        topic: The full name with the partition suffix.
-        version: The version that the messages name.
+        topic: The full name of the topic, including the suffix of a partition.
+        version: The schema version in the metadata of the messages.
         reader: The schema of the query, or None if its topics have one schema in common.
 
     """

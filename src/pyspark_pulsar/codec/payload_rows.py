@@ -55,8 +55,8 @@ class PayloadRows:
         """Create a decoder for the reader's schema.
 
         Args:
-            schema: The schema of the read. Only the value columns of its output are decoded.
-            topic: The full name without partition suffix.
+            schema: The schema of the read. Only the value columns of the read's output are decoded.
+            topic: The full name of the topic, without the suffix of a partition.
             partition: The index of the partition; -1 for a topic without partitions.
             fetch_schema: A function that returns the registry's schema of a version, as for `EntryDecoder`.
 
@@ -80,7 +80,7 @@ class PayloadRows:
             payloads: The payloads of the messages, without nulls.
 
         Raises:
-            SchemaError: The registry lacks a version that it should have.
+            SchemaError: The schema of the read cannot be used.
 
         """
         return self.decode_columns(_with_payloads(rows, payloads), _BYTES)
@@ -93,7 +93,7 @@ class PayloadRows:
             written: The schema of the stored columns, as for `entries_of`.
 
         Raises:
-            SchemaError: The registry lacks a version that it should have.
+            SchemaError: The schema of the read cannot be used.
             ProtocolError: A row cannot be a message of the schema `written`.
 
         """
@@ -108,7 +108,7 @@ class PayloadRows:
         table = pa.Table.from_batches(parts, self._schema.output_schema).combine_chunks()
         if table.num_rows != rows.num_rows:
             raise ProtocolError(
-                f"topic {self._topic}: expected {rows.num_rows} rows from as many payloads, got {table.num_rows}; "
+                f"topic {self._topic}: expected one row for each of {rows.num_rows} payloads, got {table.num_rows}; "
                 f"report this as a bug"
             )
         order = pc.sort_indices(pa.concat_arrays(indices))
@@ -118,11 +118,11 @@ class PayloadRows:
         return batch
 
     def fail(self, rows: pa.RecordBatch, payloads: pa.Array, row: int) -> NoReturn:
-        """Raise the error that a read raises for the original message of one payload that cannot be decoded."""
+        """Raise the error for a payload that cannot be decoded. A read of the message raises the same error."""
         self.fail_columns(_with_payloads(rows, payloads), _BYTES, row)
 
     def fail_columns(self, rows: pa.RecordBatch, written: PayloadSchema, row: int) -> NoReturn:
-        """Raise the error that a read raises for the original message of one row that cannot be decoded."""
+        """Raise the error for a row that cannot be decoded. A read of the message raises the same error."""
         identity, version = rows.column(_ID)[row].as_py(), rows.column(_VERSION)[row].as_py()
         entries = EntryBatch()
         for data in entries_of(rows.slice(row, 1), written, version, batching="none"):
@@ -132,7 +132,7 @@ class PayloadRows:
             pass
         raise DecodeError(
             f"topic {self._topic}, ledger {identity['ledger']}, entry {identity['entry']}: expected a message that "
-            f"decodes, got one that does not; read around the message with mode=PERMISSIVE"
+            f"can be decoded, got a message that cannot be decoded; read around the message with mode=PERMISSIVE"
         )
 
     def _decoder(self, mode: str) -> EntryDecoder:
@@ -159,9 +159,9 @@ def entries_of(
 ) -> Iterator[bytes]:
     """Encode rows as messages, and yield their entries as a bookie stores them, in the order of the rows.
 
-    A row becomes a message with a null value if the optional boolean column `__tombstone` is true. A row of a primitive
-    or a separated pair also becomes a null value if `value` is null. A row of an inline pair becomes a null value if
-    both sides are null.
+    A row becomes a message with a null value if the optional boolean column `__tombstone` is true. For a primitive or a
+    separated pair, a row also becomes a null value if `value` is null. For an inline pair, a row becomes a null value
+    if its key and its value are null.
 
     Args:
         rows: The value columns of `written` in Spark's types (`ReadSchema.value_columns`), and `__key`. A missing value
@@ -192,7 +192,7 @@ def entries_of(
         frames = encoder.encode(batch, 0)
     except KernelError as error:
         raise ProtocolError(
-            f"rows of a table: expected columns of the schema that messages were written with, got others: "
+            f"rows of a table: expected columns of the schema that messages were written with, got other columns: "
             f"{error.message}; report this as a bug"
         ) from None
     for sent in frames:

@@ -24,7 +24,7 @@ class DataKey:
     """The data key of one encoder, and the wrapped data key for each public key.
 
     Use a data key in one encoder only, because the nonces of each encoder are consecutive numbers from the same start.
-    `wrapped` contains the name of each public key, and the data key that this public key wraps.
+    `wrapped` contains a pair for each public key: the name of the public key, and the wrapped data key.
     """
 
     key: bytes = field(repr=False)

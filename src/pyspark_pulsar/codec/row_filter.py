@@ -28,8 +28,8 @@ class RowFilter:
     slots: tuple[int, int] | None = None
     """The selected hash slots of Pulsar's Key_Shared subscriptions: first (inclusive) and end (exclusive), or None.
 
-    The slot is a hash of the message's ordering key. A message without an ordering key uses its key. A message without
-    both keys uses its producer name and sequence id.
+    The slot is a hash of the message's ordering key. A message without an ordering key uses its key. A message with
+    neither key uses its producer name and sequence id.
     """
 
     @property

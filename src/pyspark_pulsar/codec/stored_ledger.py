@@ -22,7 +22,7 @@ HEAD_BYTES = 64 << 10
 
 
 def object_index(ledger: int, data: bytes, where: str) -> ObjectIndex:
-    """Parse an index object. `data` contains all its bytes.
+    """Parse an index object. `data` contains all bytes of the object.
 
     Raises:
         DamagedCopy: The bytes cannot be parsed.
@@ -33,7 +33,9 @@ def object_index(ledger: int, data: bytes, where: str) -> ObjectIndex:
 
 
 def map_file(ledger: int, head: bytes, index: bytes, where: str) -> MapFile:
-    """Parse a MapFile from the first `HEAD_BYTES` of `data` and all of `index`.
+    """Parse a MapFile.
+
+    `head` contains the first `HEAD_BYTES` bytes of the file `data`. `index` contains the whole file `index`.
 
     Raises:
         DamagedCopy: The bytes cannot be parsed.

@@ -52,7 +52,7 @@ class Position:
 
 
 EARLIEST = Position(-1, -1, 0)
-"""The position before all messages of a topic. It stays valid when retention removes the first ledgers."""
+"""The position before all messages of a topic, even after retention has removed the first ledgers."""
 
 
 def after_entry(ledger: int, entry: int) -> Position:

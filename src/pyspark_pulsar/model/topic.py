@@ -162,7 +162,7 @@ class TopicName:
         """Return the partition index at the end of the name, or -1 for a name without an index.
 
         Pulsar also accepts digits of other scripts, and assigns index 3 to a topic that ends in `-partition-\u0663`.
-        However, such a topic is not partition 3 and has its own messages. Therefore its index is -1 here.
+        However, such a topic is not partition 3 and has its own messages. Therefore this property returns -1.
         """
         return _split_partition(self.local)[1]
 

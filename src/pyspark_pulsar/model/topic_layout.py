@@ -61,7 +61,7 @@ class TopicLayout:
 
     @property
     def partitions(self) -> list[TopicPartition]:
-        """Return the topic partitions of all segments, including sealed ones, in the order of ids."""
+        """Return the topic partitions of all segments, including sealed segments, in the order of ids."""
         return [self.partition(segment) for segment in self.segments]
 
     @property
@@ -107,7 +107,7 @@ def _faults(segment: TopicSegment) -> Iterable[str]:
     if not 0 <= segment.first_hash <= segment.last_hash <= _MOST_HASH:
         yield f"segment {segment.id} with the hashes {segment.first_hash} to {segment.last_hash}"
     if any(parent >= segment.id for parent in segment.parents):
-        yield f"segment {segment.id} with parents {list(segment.parents)}, expected smaller ids"
+        yield f"segment {segment.id} with the parents {list(segment.parents)}, which must have smaller ids"
 
 
 def readable_segments(layout: TopicLayout, drained: Collection[TopicPartition]) -> set[TopicPartition]:
