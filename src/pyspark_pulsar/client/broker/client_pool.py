@@ -13,8 +13,8 @@ reading its rows.
           |                                        | `IDLE_SECONDS` without use                       | closed
 
 If a task fails to close a consumer or producer, the pool closes the client when the task ends. Closing the client
-also closes the consumer or producer. The owners of topics that an idle client has cached can be outdated. An outdated owner refuses
-requests, and `BrokerClient` looks up the topic again.
+also closes the consumer or producer. The owners of topics that an idle client has cached can be outdated. An outdated
+owner refuses requests, and `BrokerClient` looks up the topic again.
 
 Each process has one pool. A process that is forked after a client was lent would share the sockets of this client.
 Spark avoids this, because it forks its workers from a process that runs no task.
