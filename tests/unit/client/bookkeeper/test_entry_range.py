@@ -1,4 +1,4 @@
-"""The error that a user reads if no bookie returns an entry."""
+"""Tests of the error for an entry that no bookie returns."""
 
 import pytest
 

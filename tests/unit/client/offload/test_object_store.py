@@ -1,4 +1,4 @@
-"""Bytes of tiered storage: pieces, deadlines, and errors that name no secret."""
+"""Tests of reads from tiered storage: pieces, time limits, and errors without secrets."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_files_of_a_folder(tmp_path: Path) -> None:
 
 
 def test_a_file_system_that_does_not_answer_is_given_up(tmp_path: Path) -> None:
-    os.mkfifo(tmp_path / "data")  # opening it waits for a writer
+    os.mkfifo(tmp_path / "data")  # opening a FIFO waits for a writer
     folder = open_stored_bytes(TieredStore(tmp_path.as_uri(), patience_seconds=0.3))
     with pytest.raises(TieredStorageUnavailable, match=r"no answer within 0\.3 s"):
         folder.read("data", 0, 1, "here")
