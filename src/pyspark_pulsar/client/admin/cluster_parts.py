@@ -22,7 +22,7 @@ class Clusters:
         self._rest = rest
 
     def names(self) -> tuple[str, ...]:
-        """Return the names of all clusters that are registered in this cluster, in alphabetical order."""
+        """Return the names of all clusters that this cluster knows, including this cluster, in alphabetical order."""
         where = "listing the clusters"
         return tuple(sorted(as_names(self._rest.get(resource("clusters"), where), where)))
 

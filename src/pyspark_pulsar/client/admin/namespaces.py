@@ -30,7 +30,7 @@ class Namespaces:
         self._rest = rest
 
     def of_tenant(self, tenant: str) -> tuple[Namespace, ...]:
-        """List the namespaces of a tenant. Only admins of the tenant may list them.
+        """List the namespaces of a tenant. Only admins of the tenant may list the namespaces.
 
         The list omits namespaces of Pulsar 1, because the names of such namespaces contain a cluster.
         """

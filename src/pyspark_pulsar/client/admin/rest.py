@@ -356,7 +356,9 @@ def _error_of(status: int, body: bytes, where: str, hint: str) -> PulsarError:
             f"{text}; check pulsar.client.authPluginClassName and pulsar.client.authParams"
         )
     if status == _FORBIDDEN:
-        return PermissionDenied(f"{text}; grant the role this permission, or remove the option admin.url")
+        return PermissionDenied(
+            f"{text}; grant the role the missing permission, or remove the option admin.url"
+        )
     if status == _NOT_FOUND:
         return TopicNotFoundError(
             f"{text}; check the name, and that admin.url and service.url belong to one cluster"

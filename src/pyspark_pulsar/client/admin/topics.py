@@ -102,7 +102,7 @@ class Topics:
         """Delete a topic, with the topic's partitions, subscriptions, policies and schemas.
 
         Returns:
-            Whether the topic existed.
+            Whether the topic existed before the call.
 
         Raises:
             CatalogUnsupported: The topic has producers or consumers.
@@ -126,7 +126,7 @@ class Topics:
         """Delete a topic whose clients are disconnecting. The method retries for 15 s while clients are connected.
 
         Returns:
-            Whether the topic existed.
+            Whether the topic existed before the call.
 
         Raises:
             CatalogUnsupported: The topic still has producers or consumers after 15 s.

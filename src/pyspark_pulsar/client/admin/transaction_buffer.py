@@ -123,8 +123,8 @@ class TransactionOutcomes:
             )
         if not aborted and answer.get("startPosition") is not None:
             raise LedgerUnavailable(
-                f"{self._partition}: expected transaction ({most},{least}) to have ended, got an open one; its "
-                f"messages are not visible yet"
+                f"{self._partition}: expected transaction ({most},{least}) to have ended, got an open one; "
+                f"messages of open transactions are not readable yet"
             )
         return aborted
 

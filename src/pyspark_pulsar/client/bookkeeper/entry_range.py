@@ -54,11 +54,11 @@ class EntryRange:
         answers = "; ".join(f"{bookie} {answer}" for bookie, answer in tried.items())
         if set(tried.values()) == {describe(NO_LEDGER)}:
             answers += (
-                "; so the ledger was deleted after the read was planned (by retention, or after offloading)"
+                "; the ledger was deleted after the read was planned (by retention, or after offloading)"
             )
         if self.digest is None and describe(DAMAGED) in tried.values():
-            answers += "; the digest may also be of a kind that needs the ledger's password (HMAC)"
+            answers += "; or the ledger has a digest that needs the ledger's password (HMAC)"
         return LedgerUnavailable(
-            f"{self.where}, ledger {self.ledger}, entry {entry}: expected one of its bookies to return the entry, got: "
+            f"{self.where}, ledger {self.ledger}, entry {entry}: expected a bookie to return the entry, got: "
             f"{answers}; run the query again, or read from the broker (readFrom=broker)"
         )

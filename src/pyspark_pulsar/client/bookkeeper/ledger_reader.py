@@ -106,7 +106,7 @@ class LedgerReader:
         """Yield each entry of the range once, in order.
 
         Raises:
-            LedgerUnavailable: No bookie returns an entry. All earlier entries have been yielded.
+            LedgerUnavailable: No bookie returns an entry. The iterator has yielded all earlier entries.
 
         """
         state = self._state

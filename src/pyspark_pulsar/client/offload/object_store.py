@@ -89,7 +89,7 @@ def open_stored_bytes(store: TieredStore) -> StoredBytes:
     Raises:
         PrerequisiteMissing: The package obstore is not installed.
         OptionError: obstore does not know a setting, or a setting has an invalid value.
-        TieredStorageUnavailable: The settings are incomplete.
+        TieredStorageUnavailable: The settings lack a value that this kind of store needs.
 
     """
     return _Folder(store) if store.is_folder else _Bucket(store)
@@ -134,7 +134,7 @@ def _object_store(store: TieredStore) -> ObjectStore:
     except ModuleNotFoundError:
         raise PrerequisiteMissing(
             f"tiered storage at {store.url}: reading needs the package obstore, on the driver and on every executor; "
-            f"install it with `pip install 'pyspark-pulsar[tiered]'`"
+            f"install obstore with `pip install 'pyspark-pulsar[tiered]'`"
         ) from None
     given = {key.lower(): value for key, value in store.settings}
     client: dict[str, Any] = {
@@ -161,7 +161,7 @@ def _object_store(store: TieredStore) -> ObjectStore:
         # One cause is an account name that is neither in the settings nor in the environment.
         raise TieredStorageUnavailable(
             f"tiered storage at {store.url}: expected all settings that this kind of store needs, got: "
-            f"{_reason(fault)}; add them to tieredStorageOptions"
+            f"{_reason(fault)}; add the missing settings to tieredStorageOptions"
         ) from None
     return opened
 
@@ -293,7 +293,7 @@ def _reason(fault: Exception) -> str:
     status, code = _STATUS.search(message), _CODE.search(message)
     causes = [text for sign, text in _CAUSES.items() if sign in message]
     if isinstance(fault, FileNotFoundError) and _MACHINE not in message:
-        causes.insert(0, "it does not exist")
+        causes.insert(0, "the copy does not exist")
     if isinstance(fault, OSError) and fault.errno is not None:
         causes.append(os.strerror(fault.errno))
     if "libhdfs" in message or "libjvm" in message:

@@ -68,7 +68,7 @@ def test_files_of_a_folder(tmp_path: Path) -> None:
     with pytest.raises(LedgerUnavailable, match=r"here: expected .*x/data, got: 2 bytes from byte 8"):
         folder.read("x/data", 8, 20, "here")
     for ask in (lambda: folder.size("x/none", "here"), lambda: folder.read("x/none", 0, 1, "here")):
-        with pytest.raises(LedgerUnavailable, match="it does not exist") as failed:
+        with pytest.raises(LedgerUnavailable, match="the copy does not exist") as failed:
             ask()
         assert not isinstance(failed.value, TieredStorageUnavailable)
 

@@ -279,7 +279,7 @@ class BookieChannel:
             return wire.Response.FromString(body)
         except DecodeError:
             raise ProtocolError(
-                f"{self._where}: expected an answer to START_TLS, got another message; check that it is a bookie"
+                f"{self._where}: expected an answer to START_TLS, got another message; check the bookie's address"
             ) from None
 
     def _take_body(self) -> bytes | None:
@@ -289,7 +289,7 @@ class BookieChannel:
         (size,) = struct.unpack_from(">I", self._answers)
         if size > _LONGEST_ANSWER:
             raise ProtocolError(
-                f"{self._where}: expected an answer to START_TLS, got another message; check that it is a bookie"
+                f"{self._where}: expected an answer to START_TLS, got another message; check the bookie's address"
             )
         end = struct.calcsize(">I") + size
         if len(self._answers) < end:

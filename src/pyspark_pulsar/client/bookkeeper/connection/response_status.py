@@ -20,7 +20,7 @@ _WORDS: Final = {
     NO_ENTRY: "does not have the entry",
     BAD_REQUEST: "did not understand the request",
     101: "cannot read its disk (EIO)",
-    NOT_AUTHENTICATED: "requires authentication: TLS (bookieTls=true) with a certificate that it knows "
+    NOT_AUTHENTICATED: "requires authentication: TLS (bookieTls=true) with a certificate that the bookie trusts "
     "(bookkeeperTLSCertificateFilePath), or a password (bookkeeperClientAuthenticationPlugin)",
     BAD_VERSION: "does not support version 2 of BookKeeper's protocol",
     104: "reports that the ledger is fenced",

@@ -114,8 +114,8 @@ def test_only_start_tls_is_sent_in_plain_text(authority: Authority, seed: int) -
     [
         (answer(404), TlsFailed, "TLS is not configured there"),
         (answer(0, wire.AUTH), TlsFailed, "expected TLS"),
-        (b"HTTP/1.1 400 Bad Request", ProtocolError, "check that it is a bookie"),
-        (struct.pack(">I", 4) + b"\xff" * 4, ProtocolError, "check that it is a bookie"),
+        (b"HTTP/1.1 400 Bad Request", ProtocolError, "check the bookie's address"),
+        (struct.pack(">I", 4) + b"\xff" * 4, ProtocolError, "check the bookie's address"),
         (answer(0) + b"HTTP/1.1 200 OK\r\n", TlsFailed, "got something else"),
     ],
 )
