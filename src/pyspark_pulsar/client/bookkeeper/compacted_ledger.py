@@ -12,7 +12,7 @@ from pyspark_pulsar.errors import LedgerUnavailable
 def unwrap_compacted(
     entry_range: EntryRange, source: Iterable[EntryBatch]
 ) -> Generator[EntryBatch, None, None]:
-    """Yield the entries of the topic that the entries of a compacted ledger wrap.
+    """Unwrap the entries of a compacted ledger, and yield the topic's entries.
 
     Args:
         entry_range: The range of the compacted ledger. Only error messages use the range.

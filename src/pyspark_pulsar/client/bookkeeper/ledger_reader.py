@@ -39,14 +39,14 @@ guess costs time but loses no entry, because the reader tries all other bookies 
 
 These invariants ensure that the reader returns each entry once and in order, or raises an error:
 
-    Once, in order: Only `LedgerFrames` returns entries: the entry at `next`, and then increments `next`. `LedgerFrames`
-    ignores an entry that arrives twice, damaged, or on a closed connection.
+    Once, in order: Only `LedgerFrames` returns entries. `LedgerFrames` returns the entry at `next`, and then increments
+    `next`. `LedgerFrames` ignores an entry that arrives twice, damaged, or on a closed connection.
 
     No gap: Each entry from `next` up to `ahead` (exclusive) is received, or is in exactly one read that is in flight or
     paused, or is at or after `end`. Code that removes an entry from a read adds the entry to another read, or lowers
     `end` to the entry.
 
-    Termination: A bookie that is silent for the timeout counts as lost. The pauses of a read have a maximum sum. Each
+    Termination: The connection to a silent bookie counts as lost after the timeout. The pauses of a read have a maximum sum. Each
     failure adds a bookie to `tried`. So each entry is received or missing after a finite number of answers.
 
 Limits protect the writers that use the same bookies, and the memory of the task:

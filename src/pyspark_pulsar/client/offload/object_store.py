@@ -1,7 +1,7 @@
 """Reads of objects and files in tiered storage, on the driver and on executors.
 
 The package obstore reads object stores, and pyarrow reads folders. Error messages of obstore and pyarrow can contain
-the ids of credentials or signed requests. So this module raises errors with its own messages.
+parts of the store's answers, such as key ids or signed requests. So this module raises errors with its own messages.
 """
 
 from __future__ import annotations

@@ -58,7 +58,7 @@ class KnownDirectories:
         self._known: dict[tuple[Any, ...], tuple[float, Directory]] = {}
 
     def load(self, options: ReadOptions, admin: AdminClient) -> Directory:
-        """Return the directory from the cache or the cluster. The result's `fault` contains failures of requests."""
+        """Return the directory from the cache or the cluster. If requests fail, `fault` contains the first failure."""
         key = (options.identity, options.bookie_http_url)
         until, known = self._known.get(key, (0.0, Directory({})))
         if time.monotonic() < until:
