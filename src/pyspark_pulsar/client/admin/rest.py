@@ -189,7 +189,7 @@ class RestClient:
         Raises:
             OptionError: `check_path` refuses the path, or the credentials are unreadable.
             PermissionDenied: The broker refuses the credentials or the request.
-            TopicNotFoundError: The resource does not exist. A missing resource that is not a topic raises the same class.
+            TopicNotFoundError: The resource does not exist. The resource is not always a topic.
             ConnectionFailed: Temporary failures continued until the time limit.
             TlsFailed: The TLS handshake with the server failed.
             ProtocolError: The answer is not JSON, or has an unexpected status.

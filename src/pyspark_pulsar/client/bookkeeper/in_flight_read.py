@@ -40,7 +40,7 @@ class InFlightRead:
         return entries.start <= entry < entries.stop and (entry - entries.start) % entries.step < self.size
 
     def split_groups(self) -> list[InFlightRead]:
-        """Return reads that request each entry of this read alone. Each returned read has the entries at one index of the groups."""
+        """Return reads that request each entry of this read alone, with one read for each index in the groups."""
         start, stop, step = self.entries.start, self.entries.stop, self.entries.step
         places = [range(start + place, stop, step) for place in range(self.size)]
         return [replace(self, entries=entries, size=1) for entries in places if entries]

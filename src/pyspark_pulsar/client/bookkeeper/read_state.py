@@ -90,7 +90,7 @@ class ReadState:
         """Remove the entry from its read in flight to the bookie.
 
         Returns:
-            The read with all its entries, or None if the entry is in no such read. Its other entries stay in flight.
+            The read with all its entries, or None if no such read has the entry. The other entries stay in flight.
 
         """
         read = next(
