@@ -46,8 +46,8 @@ These invariants ensure that the reader returns each entry once and in order, or
     paused, or is at or after `end`. Code that removes an entry from a read adds the entry to another read, or lowers
     `end` to the entry.
 
-    Termination: The connection to a silent bookie counts as lost after the timeout. The pauses of a read have a maximum sum.
-    Each failure adds a bookie to `tried`. So each entry is received or missing after a finite number of answers.
+    Termination: The connection to a silent bookie counts as lost after the timeout. The pauses of a read have a maximum
+    sum. Each failure adds a bookie to `tried`. So each entry is received or missing after a finite number of answers.
 
 Limits protect the writers that use the same bookies, and the memory of the task:
 
