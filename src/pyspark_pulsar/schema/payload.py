@@ -40,8 +40,8 @@ class PayloadSchema:
 
     Attributes:
         value_type: The kernel's name for the type: a primitive, a record format such as `avro`, or `key_value`.
-        value_schema: The fields of a record, in the time units of `definition`. Other types lack these fields,
-            and formats from `written_schema` do too.
+        value_schema: The fields of a record, in the time units of `definition`. Primitives, pairs and formats from
+            `written_schema` have no fields.
         definition: The JSON of an Avro schema for Avro and JSON, or of a plan for Protobuf; otherwise None.
         pair: The key format and the value format of the type `key_value`; otherwise None.
         omitted: The fields that no column can contain. `value_schema` and a reader's `definition` lack these fields.
