@@ -161,15 +161,17 @@ def _select(
         if name not in known:
             omission = omission_of(name, omitted)
             if omission is not None:
-                raise SchemaError(f"topic {topic}: no column holds {omission.text()}; request other columns")
+                raise SchemaError(
+                    f"topic {topic}: no column can contain {omission.text()}; request other columns"
+                )
             raise SchemaError(
                 f"topic {topic} has no column {name}{suggestion(name, known)}; it has {', '.join(known)}"
             )
     repeated = sorted(name for name, count in Counter(names).items() if count > 1)
     if repeated or not names:
         raise SchemaError(
-            f"topic {topic}: expected columns without duplicates, got "
-            f"{', '.join(repeated) + ' again' if repeated else 'none'}; change option 'columns'"
+            f"topic {topic}: expected one or more columns without duplicates, got "
+            f"{', '.join(repeated) + ' more than once' if repeated else 'none'}; change option 'columns'"
         )
     output = pa.schema([known[name] for name in names])
     check_output(output, values, corrupt, topic)

@@ -16,7 +16,7 @@ DEPTH_OPTION: Final = "recursiveFieldMaxDepth"
 
 @dataclass(frozen=True)
 class Unfolding:
-    """A choice of how types that contain themselves become columns.
+    """The settings that determine how types that contain themselves become columns.
 
     Attributes:
         depth: How often a type that contains itself can occur on the path to a field, as in Spark's Avro and Protobuf
@@ -113,7 +113,7 @@ class Omissions(list[Omission]):
 
 
 def omission_of(name: str, omitted: Iterable[Omission]) -> Omission | None:
-    """Return the omission of a column or member, or None if the name was not omitted."""
+    """Return the omission whose path is `name`, or None if no omitted field has this path."""
     return next((omission for omission in omitted if omission.path == name), None)
 
 

@@ -54,7 +54,7 @@ def restrict_to(
         unfolding: How types that contain themselves become columns.
 
     Raises:
-        SchemaError: If a column cannot be read. The message names each such column, its type, and the expected type.
+        SchemaError: If a column cannot be read. The error names each such column, its type and the expected type.
 
     """
     if user_schema.equals(resolved.output_schema):
@@ -68,7 +68,7 @@ def restrict_to(
         if extended.value.omitted:
             # The error lists omitted fields, because a column that is not found is possibly one of these fields.
             left_out = ", ".join(omission.text() for omission in extended.value.omitted[:_SHOWN])
-            listed += f"; no column holds {left_out}"
+            listed += f"; no column can contain {left_out}"
         raise SchemaError(
             f"topic {topic}: the schema requests columns that cannot be read: {'; '.join(faults)}{listed}"
         )

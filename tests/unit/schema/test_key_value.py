@@ -169,7 +169,7 @@ def test_another_encoding_or_format_than_the_topic_has_is_refused() -> None:
         SchemaError, match="has no KEY_VALUE schema, expected a KEY_VALUE schema with inline keys"
     ):
         resolve_write_schema(columns, plain, topic="t", key_value_encoding="inline")
-    with pytest.raises(SchemaError, match="value format json, which neither side has"):
+    with pytest.raises(SchemaError, match="value format json, which neither the key nor the value has"):
         resolve_write_schema(columns, separated, topic="t", value_format="json")
     with pytest.raises(SchemaError, match="'both' is not known: expected inline or separated"):
         resolve_write_schema(columns, None, topic="t", key_value_encoding="both")

@@ -27,7 +27,7 @@ from typing import Any, Final
 FORM: Final = "jsonForm"
 
 _MICROS: Final = {"seconds": (10**6, 1), "millis": (10**3, 1), "micros": (1, 1), "nanos": (1, 10**3)}
-"""The multiplier and the divisor that convert a number of a unit to microseconds."""
+"""The multiplier and the divisor that convert a number to microseconds, by the unit of the number."""
 
 
 def _form(kind: str, logical: str, form: str) -> dict[str, Any]:

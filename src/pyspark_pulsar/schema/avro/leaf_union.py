@@ -92,7 +92,7 @@ def recoded(default: str, own: Type, wider: Type) -> str:
 def _recoded(value: Any, own: Type, wider: Type) -> Any:
     mine, others = branches(own), branches(wider)
     if value is None or len(mine) != 1 or len(others) != 1:
-        # The branches of a union are not widened, so their values are unchanged.
+        # A union of several types does not widen its branches, so the default is unchanged.
         return value
     kind, target = mine[0], others[0]
     match (kind, target):

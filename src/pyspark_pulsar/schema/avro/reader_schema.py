@@ -147,7 +147,7 @@ def _spelled_out(node: Any, definitions: Mapping[str, dict[str, Any]], seen: set
 
 
 def _without_definitions(node: Any, known: set[str]) -> Any:
-    """Replace each named type that the document already defines by a reference."""
+    """Return a type in which references replace definitions of named types that the document already has."""
     if isinstance(node, list):
         return [_without_definitions(branch, known) for branch in node]
     if not isinstance(node, dict):

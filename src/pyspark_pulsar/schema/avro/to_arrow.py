@@ -99,12 +99,12 @@ def field_defaults(document: str, *, where: str) -> dict[str, object]:
 
 
 def list_of(item: pa.DataType, *, nullable: bool) -> pa.DataType:
-    """Return the type of a list, with Spark's name for the items."""
+    """Return the type of a list whose items have the name `element`, as in Spark."""
     return pa.list_(pa.field("element", item, nullable=nullable))
 
 
 def map_of(item: pa.DataType, *, nullable: bool) -> pa.DataType:
-    """Return the type of a map from strings, with Spark's names for keys and values."""
+    """Return the type of a map from strings with the field names `key` and `value`, as in Spark."""
     return pa.map_(pa.field("key", pa.string(), nullable=False), pa.field("value", item, nullable=nullable))
 
 

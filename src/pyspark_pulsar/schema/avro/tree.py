@@ -316,7 +316,7 @@ class _DocumentWriter:
             case Union():
                 if len(set(kind.labels)) < len(kind.labels):
                     raise ValueError(
-                        f"a union with {', '.join(kind.labels)}, which only their namespaces distinguish"
+                        f"a union with {', '.join(kind.labels)}, whose names differ only in their namespaces"
                     )
                 return [self.node(branch) for branch in kind.branches]
             case Array():

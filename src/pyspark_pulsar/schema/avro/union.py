@@ -301,7 +301,7 @@ def described(kind: Type) -> str:
         case Map():
             return f"map of {described(kind.values)}"
         case Omitted():
-            return f"{kind.label}, which no column holds"
+            return f"{kind.label}, which no column can contain"
     return "union of " + ", ".join(described(branch) for branch in kind.branches)
 
 

@@ -53,7 +53,7 @@ def topic_family(schemas: Schemas, unfolding: Unfolding = UNFOLDED_ONCE) -> Topi
     """Return the family of all topics in `schemas`, which must contain at least one topic.
 
     Raises:
-        SchemaError: If no schema reads all topics. The message lists the topics by schema, and the reason.
+        SchemaError: If the schemas of the topics have no union. The error lists the topics by schema, and the reason.
 
     """
     groups = _by_shape(schemas)
@@ -125,7 +125,7 @@ def _refused(schemas: Schemas, groups: Sequence[Sequence[TopicName]], why: str) 
     if len(listed) > _SHOWN_GROUPS:
         lines.append(f"{len(listed) - _SHOWN_GROUPS} more schemas")
     return SchemaError(
-        f"the schemas of the {len(schemas)} topics cannot be read as one, {len(listed)} of them differ: {why}; read "
+        f"the schemas of the {len(schemas)} topics cannot be read as one, {len(listed)} schemas differ: {why}; read "
         f"the topics separately, or set allowDifferentTopicSchemas=true to get every value as bytes:"
         + "".join(f"\n  - {line}" for line in lines)
     )

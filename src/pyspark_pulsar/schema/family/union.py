@@ -166,7 +166,7 @@ def _tree(info: SchemaInfo, where: str, unfolding: Unfolding = UNFOLDED_ONCE) ->
         return parse(text)
     except RecursionError as error:
         raise SchemaError(
-            f"{where}: expected an Avro schema of finite depth, got {error}; register a smaller one"
+            f"{where}: expected an Avro schema of finite depth, got {error}; register a smaller schema"
         ) from None
 
 

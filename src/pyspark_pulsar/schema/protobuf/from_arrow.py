@@ -73,7 +73,7 @@ def new_protobuf_info(columns: Iterable[pa.Field], *, name: str, where: str) -> 
 
 
 def native_info(descriptor: Descriptor) -> SchemaInfo:
-    """Return the schema to register for a message, in the form of Java's `ProtobufNativeSchemaUtils.serialize`.
+    """Return the schema to register for a descriptor, in the form of Java's `ProtobufNativeSchemaUtils.serialize`.
 
     In the schema, each descriptor file follows the files that it imports.
     """

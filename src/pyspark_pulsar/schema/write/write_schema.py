@@ -94,7 +94,7 @@ def resolve_write_schema(
         descriptor: The user's Protobuf message, as which the write encodes the columns; None without a descriptor file.
 
     Raises:
-        SchemaError: If columns do not fit. The message lists all mismatches.
+        SchemaError: If the columns do not fit the schema. The error lists all mismatches.
 
     """
     if value_format is not None and value_format not in VALUE_FORMATS:
@@ -103,7 +103,7 @@ def resolve_write_schema(
         )
     if key_value_encoding is not None and value_format in PLAIN_FORMATS:
         raise SchemaError(
-            f"value format {value_format} cannot hold the structs of a pair: expected {' or '.join(FORMATS)}; leave "
+            f"value format {value_format} cannot store the structs of a pair: expected {' or '.join(FORMATS)}; leave "
             "the format out"
         )
     if key_value_encoding is not None and key_value_encoding not in _ENCODINGS:
@@ -202,7 +202,9 @@ def _unheld_faults(value: PayloadSchema, columns: Sequence[pa.Field]) -> list[st
         if omission.path in given:
             faults.append(f"{omission.text()} cannot be written; leave it out")
         elif omission.required and "[]" not in omission.path and "{}" not in omission.path:
-            faults.append(f"{omission.text()} is required by the topic's schema and cannot be written")
+            faults.append(
+                f"{omission.text()} is required by the topic's schema and cannot be written; write to another topic"
+            )
     return faults
 
 
@@ -239,7 +241,9 @@ def _pair(
             "column __key, although the column key is the message's key in a separated pair; drop it"
         )
     if value_format is not None and value_format not in (pair.key.value_type, pair.value.value_type):
-        faults.append(f"value format {value_format}, which neither side has; leave the format out")
+        faults.append(
+            f"value format {value_format}, which neither the key nor the value has; leave the format out"
+        )
     _refuse(faults, f"topic {topic}: the columns do not fit its KEY_VALUE schema")
     columns = pa.schema([*fitted.columns, *stored])
     return WriteSchema(payload, info, registers, columns, fitted.defaults)
