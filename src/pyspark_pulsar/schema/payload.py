@@ -42,7 +42,7 @@ class PayloadSchema:
         value_type: The kernel's name for the type: a primitive, a record format such as `avro`, or `key_value`.
         value_schema: The fields of a record, in the time units of `definition`. Primitives, pairs and formats from
             `written_schema` have no fields.
-        definition: The JSON of an Avro schema for Avro and JSON, or of a plan for Protobuf; otherwise None.
+        definition: For Avro and JSON, an Avro schema as JSON text. For Protobuf, a plan as JSON text. Otherwise None.
         pair: The key format and the value format of the type `key_value`; otherwise None.
         omitted: The fields that no column can contain. `value_schema` and a reader's `definition` lack these fields.
         shows_more: Whether the format has fields that columns contain only because of `.schema(...)` or option
@@ -84,7 +84,8 @@ def payload_schema(
     Args:
         info: The registry schema.
         topic: The topic, for errors.
-        descriptor: The user's Protobuf message. If set, `info` must be a Protobuf schema or have type NONE or BYTES.
+        descriptor: The user's Protobuf message. With a descriptor, `info` must be a Protobuf schema or have type NONE
+            or BYTES.
         unfolding: How types that contain themselves become columns.
 
     Raises:

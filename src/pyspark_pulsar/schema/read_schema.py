@@ -1,4 +1,4 @@
-"""Resolution of a registry schema and the requested columns to the schema of a read."""
+"""The schema of a read, which the driver derives from a registry schema and the requested columns."""
 
 from __future__ import annotations
 

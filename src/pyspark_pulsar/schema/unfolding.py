@@ -60,7 +60,7 @@ class Omission:
     is_recursion: bool = False
 
     def below(self, prefix: str) -> Omission:
-        """Return the omission with the path of a surrounding record or pair as prefix of its own path."""
+        """Return the omission with `prefix` before its path. `prefix` is the path of a surrounding record or pair."""
         return replace(self, path=f"{prefix}{self.path}")
 
     def text(self) -> str:

@@ -1,4 +1,4 @@
-"""Removal of fields that no column can contain from Avro documents.
+"""Removal of Avro fields that no column can contain.
 
 No column can contain a record inside itself beyond the depth, a decimal too long for Spark, or an array of items
 without bytes. The new document is finite. A record that contains itself becomes a separate record for each level,
@@ -97,8 +97,8 @@ class _Unfolder:
     """A walk that builds the new document. A method that returns a node raises `NotHeld` if no column can contain it.
 
     Attributes:
-        written: The names that the new document uses. Each name has the node to which references are possible, or None
-            for a record of one level.
+        written: The names that the new document uses. Each name has its node, or None if
+            the walk changes the node of the record.
 
     """
 

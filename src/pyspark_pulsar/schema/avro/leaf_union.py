@@ -72,7 +72,7 @@ def _decimal(one: _Leaf, other: _Leaf, *, by_name: bool) -> _Leaf | None:
 
 
 def _finer(one: Leaf, other: Leaf) -> Leaf | None:
-    """Return the union of two times of day, or of two timestamps of one kind, or None if the types are others.
+    """Return the union of two times of day, or of two timestamps of one kind, or None if the types have no union.
 
     The union has microseconds. A finer unit is not useful, because Spark truncates values to microseconds.
     """

@@ -184,7 +184,8 @@ def _branch_name(branch: object, scope: Scope) -> str:
 
 def _reference(name: str, scope: Scope) -> pa.DataType:
     full = scope.full_name(name)
-    # Avro resolves a short name in the enclosing namespace. In older schemas, a short name has no namespace.
+    # Avro resolves a short name in the enclosing namespace. Some older schemas use a short name for a type without a
+    # namespace.
     for candidate in (full, name):
         if candidate in scope.unfinished:
             raise scope.refuse("a type of finite depth", f"{candidate}, which contains itself", _SUPPORTED)

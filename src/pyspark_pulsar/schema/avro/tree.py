@@ -187,7 +187,7 @@ def nullable(kind: Type, *, null_first: bool) -> Type:
 def parse(document: str) -> RecordType:
     """Return the tree of an Avro document.
 
-    `to_arrow.record_schema` must accept the document, so that the document is finite and defines all names.
+    `to_arrow.record_schema` must accept the document, because only such a document is finite and defines all names.
     """
     record = _DocumentParser({}).type(json.loads(document), "")
     if not isinstance(record, RecordType):

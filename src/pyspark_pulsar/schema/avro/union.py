@@ -1,10 +1,10 @@
 """Unions of Avro records. A union reads the messages of all records, by Avro's schema resolution.
 
 The rules are those in https://avro.apache.org/docs/1.12.0/specification/#schema-resolution. The union has every field
-of each record. The types of all writers resolve to the type in the union. Examples are the wider number, an enum with
-all symbols, and a union with all branches. If a record lacks a field, the field is read as its default or as null. As
-in Avro's Java library, names of records do not matter. Names of enums and fixed types matter, but their namespaces do
-not.
+of each record. A field of the union has a type to which the types of all writers resolve. For example, int and long
+become long, and two enums become an enum with the symbols of both. If a record lacks a field, the field is read as its
+default or as null. As in Avro's Java library, names of records do not matter. Names of enums and fixed types matter,
+but their namespaces do not.
 
 Some types have no union although Avro resolves them, because values would lose digits or change their meaning. Examples
 are a number and a time, an instant and a local time, and decimals that need more than 38 digits together. The kernel

@@ -1,6 +1,6 @@
 """Selection of the schema by which a read returns several topics as one table.
 
-If all topics have equal schemas, the table has this schema. If the schemas differ, the table has their union
+If the topics share one schema, the table has this schema. If the schemas differ, the table has their union
 (`family.union`), and a read without a union fails.
 
 A read of many topics parses each distinct schema text only once. Schemas that differ only in formatting or in the names

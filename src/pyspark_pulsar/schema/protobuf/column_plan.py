@@ -106,7 +106,7 @@ class _Unfolder:
         Args:
             index: The index of the message in the original plan.
             path: The path of the field; empty at the top.
-            around: The number of occurrences on the path to the field, by the index of each message.
+            around: The index of each message on the path to the field, with its number of occurrences on the path.
             wanted: The type that the query requests for the field; None without a request.
 
         Raises:

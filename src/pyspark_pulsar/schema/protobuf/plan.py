@@ -60,8 +60,8 @@ class PlanField:
     Attributes:
         kind: The name of the type in descriptor.proto, in lower case and without the prefix `TYPE_`.
         shape: `implicit` (an absent field equals a zero), `optional`, `required`, `repeated` or `map`.
-        type: The index of the message or enum in the plan. In a map, the index of the entry message. A scalar and a
-            field of unknown type have None.
+        type: The index of the message or enum in the plan. In a map, the index of the entry message. None if
+            the field is a scalar or has an unknown type.
         oneof: The index of the oneof that contains the field; None if no oneof does.
         absent: The value of an absent field as text: numbers in decimal, enums by number, bytes in base64. None means
             null.

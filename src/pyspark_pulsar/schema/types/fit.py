@@ -17,7 +17,8 @@ from pyarrow import types
 class FitRules:
     """Rules that decide whether a source type fits a target type. Each rule returns the text of a fault, or None.
 
-    Two rules receive a prefix, which is the path of a record with a final dot. At the top level, the prefix is empty.
+    The rules `missing` and `surplus` receive a prefix, which is the path of a record with a final dot. At the top
+    level, the prefix is empty.
 
     Attributes:
         scalar: The rule for scalars and for types that do not pair, such as a list and a map. The arguments of the rule

@@ -1,4 +1,4 @@
-"""Resolution of a DataFrame's columns and the topic's schema to the schema of a write."""
+"""The schema of a write, which the driver derives from a DataFrame's columns and the topic's schema."""
 
 from __future__ import annotations
 
@@ -194,7 +194,7 @@ def _for_protobuf(
 def _unheld_faults(value: PayloadSchema, columns: Sequence[pa.Field]) -> list[str]:
     """Return faults for omitted fields that the schema requires, or for which the DataFrame has a column.
 
-    A write stores null in an omitted field without a fault.
+    If an omitted field has no fault, a write stores null in the field.
     """
     given = {column.name for column in columns}
     faults = []
