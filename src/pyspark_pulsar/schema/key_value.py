@@ -77,7 +77,7 @@ def join(schemas: KeyValueSchemas) -> SchemaInfo:
 
 def _take(data: bytes, where: str) -> tuple[bytes, bytes]:
     if len(data) < _LENGTH.size:
-        raise SchemaError(f"{where}: expected a length of 4 bytes, got {len(data)} bytes; {_ADVICE}")
+        raise SchemaError(f"{where}: expected a length field of 4 bytes, got {len(data)} bytes; {_ADVICE}")
     (length,) = _LENGTH.unpack_from(data)
     rest = data[_LENGTH.size :]
     if length == -1:

@@ -60,8 +60,8 @@ def test_the_default_encoding_is_inline_bytes() -> None:
 @pytest.mark.parametrize(
     ("info", "message"),
     [
-        (pair(b""), "key: expected a length of 4 bytes, got 0 bytes"),
-        (pair(EMPTY), "value: expected a length of 4 bytes, got 0 bytes"),
+        (pair(b""), "key: expected a length field of 4 bytes, got 0 bytes"),
+        (pair(EMPTY), "value: expected a length field of 4 bytes, got 0 bytes"),
         (pair(b"\0\0\0\2x"), "key: expected a schema of 2 bytes, got 1 bytes"),
         (pair(b"\xff\xff\xff\xfe" + EMPTY), "key: expected a schema of -2 bytes"),
         (pair(EMPTY * 2 + b"x"), "no data after its two schemas, got 1 bytes"),
