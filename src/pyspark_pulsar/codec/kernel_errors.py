@@ -17,6 +17,7 @@ from pyspark_pulsar.errors import (
 from pyspark_pulsar.schema.info import VERSION_BYTES, SchemaInfo
 
 _MESSAGE = re.compile(r"^message [0-9:-]+: ")
+_REMEDY = "; "
 
 _READ: dict[str, tuple[type[PulsarError], str]] = {
     "corrupt": (
@@ -89,7 +90,9 @@ def read_error(error: KernelError, *, topic: str) -> PulsarError:
         where.append(f"batch index {error.batch_index}")
     # The kernel's text begins with the position of the message, which `where` already contains.
     message = _MESSAGE.sub("", error.message) if error.ledger >= 0 else error.message
-    return error_type(f"{', '.join(where)}: {message}; {advice}")
+    # The text of a refused schema version, and some of the kernel's schema errors, already end with a remedy.
+    has_remedy = error.kind == "schema" and _REMEDY in message
+    return error_type(f"{', '.join(where)}: {message}" + ("" if has_remedy else f"{_REMEDY}{advice}"))
 
 
 def write_error(error: KernelError, *, topic: str) -> PulsarError:
