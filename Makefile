@@ -319,7 +319,8 @@ SIMULATED = $(BIN)/python tests/simulation/run.py --seconds $(if $(findstring co
   $(if $(SEED),--seed $(SEED))
 .PHONY: simulate simulate-mutations
 simulate: $(BUILD_DONE) ## Run the exactly-once sink on simulated brokers, in many orders of events; make simulate SECONDS=3600 SEED=1
-	$(PART) $(SIMULATED)
+	$(SIMULATED)
+	PYTHONHASHSEED=0 $(PART) $(BIN)/python -m pytest --confcutdir tests/simulation tests/simulation
 simulate-mutations: $(BUILD_DONE) ## Take one protection of the sink away at a time, and expect a broken promise within SECONDS
 	$(SIMULATED) --mutations
 

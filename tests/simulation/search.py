@@ -8,12 +8,19 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from typing import Final
 
 from simulation.faults import Fault, Kind
 from simulation.sink.query import Case, Outcome, Size, random_case, run_case
 
-_CHANCES = {Kind.FREEZE: 3, Kind.SUSPEND: 4, Kind.SUSPEND_OTHER: 8}
-_MOST_TRIES = 300
+_CHANCES: Final = {
+    Kind.KILL_OTHER: (0, 4),
+    Kind.FREEZE: (1, 2),
+    Kind.SUSPEND: (1, 3),
+    Kind.SUSPEND_OTHER: (1, 3, 7),
+}
+"""The values of `Fault.chance` that `single_faults` tries, by default only 0."""
+_MOST_TRIES: Final = 300
 
 
 def random_cases(first_seed: int, step: int = 1) -> Iterator[Case]:
@@ -26,7 +33,7 @@ def single_faults(size: Size) -> Iterator[Case]:
     requests = run_case(Case(0, size, (), ())).requests
     for request in range(requests):
         for kind in Kind:
-            for chance in range(_CHANCES.get(kind, 2)):
+            for chance in _CHANCES.get(kind, (0,)):
                 yield Case(0, size, (Fault(request, kind, chance),), ())
 
 

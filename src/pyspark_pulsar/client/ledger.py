@@ -10,9 +10,9 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Ensemble:
-    """The bookies of a ledger from `first_entry` until the next ensemble begins.
+    """The bookies that store a ledger's entries from `first_entry` up to the next ensemble's `first_entry` (exclusive).
 
-    Replica i of entry e is stored on `bookies[(e + i) % len(bookies)]`, for each i below the write quorum.
+    Replica `i` of entry `e` is stored on `bookies[(e + i) % len(bookies)]`, for each `i` in `range(write_quorum)`.
     """
 
     first_entry: int
@@ -25,28 +25,28 @@ class LedgerMetadata:
 
     write_quorum: int
     digest: str
-    """CRC32C, CRC32, DUMMY, or HMAC, which needs the ledger's password."""
+    """The digest type: `CRC32C`, `CRC32`, `DUMMY` or `HMAC`. Only `HMAC` needs the ledger's password."""
     ensembles: tuple[Ensemble, ...]
-    """Ensembles in the order of their first entries; the first begins with entry 0."""
+    """The ensembles, sorted by `first_entry`. The `first_entry` of the first ensemble is 0."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ledger:
-    """A ledger of a topic partition. Times are Unix milliseconds of the broker's clock."""
+    """A ledger of a topic partition. Times are in Unix milliseconds, by the broker's clock."""
 
     id: int
     entries: int
-    """Number of entries. A closed ledger has ids 0 to `entries` - 1, an open one up to the last confirmed id."""
+    """The number of entries, with the ids 0 to `entries - 1`. In an open ledger, only confirmed entries count."""
     size: int
-    """Bytes of the entries, without the bytes that bookies add."""
+    """The size of all entries in bytes, without the bytes that bookies add."""
     opened_ms: int | None
-    """The time at which the previous ledger was closed; None if that ledger is gone or the time is unknown."""
+    """The time at which the previous ledger was closed. None if that ledger was deleted or its time is unknown."""
     closed_ms: int | None
-    """The time at which the ledger was closed; None while the ledger is open, 0 if the time is unknown."""
+    """The time at which the ledger was closed. None if the ledger is open, 0 if the time is unknown."""
     offload_id: str | None = None
-    """The UUID of the ledger's complete copy in tiered storage."""
+    """The UUID of the ledger's complete copy in tiered storage. None if tiered storage has no complete copy."""
     metadata: LedgerMetadata | None = None
-    """The locations of entries, or None if the admin REST API does not return them; readers then query bookies."""
+    """The locations of the entries. None if the admin REST API returns no locations, so that readers query bookies."""
 
     @property
     def is_open(self) -> bool:

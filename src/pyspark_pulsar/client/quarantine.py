@@ -1,14 +1,14 @@
 """Hosts to avoid for a while after a fault, and facts to remember for a limited time.
 
-    event                                                      | the next quarantine lasts
-    first fault, or a fault `LONGEST_SECONDS` after the last   | 30 s
-    quarantine has ended                                       |
-    an earlier fault                                           | twice as long as the last one, at most 600 s
-    a fault within a second of the last one                    | as before: threads report the same fault together
-    the host answers during its quarantine                     | 30 s: `end` forgets all faults
+    fault                                                      | duration of the quarantine
+    the first fault of the host                                | 30 s
+    600 s or more after the end of the last quarantine         | 30 s
+    the first fault after the host answered (`end` was called) | 30 s
+    within 1 s after the last quarantine began                 | unchanged: several threads report one fault
+    any other fault                                            | twice the last duration, at most 600 s
 
-Both classes keep at most `MOST_KEYS` keys and drop keys that no longer matter, because hosts get new addresses while a
-process runs. Both classes are safe to use from several threads.
+`Quarantines` and `Remembered` store at most `MOST_KEYS` keys and drop keys that no longer matter, because hosts get new
+addresses while a process runs. Both classes are safe to use from several threads.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ class _Term:
 
 
 class Quarantines(Generic[Key]):
-    """Keys that are avoided for a while after a fault, longer after each further fault."""
+    """Keys to avoid for a while after a fault. Each further fault lengthens the quarantine of its key."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        """Start without keys. `clock` returns seconds and never goes back."""
+        """Start without keys. `clock` returns seconds that never decrease."""
         self._clock = clock
         self._lock = threading.Lock()
         self._terms: dict[Key, _Term] = {}
@@ -50,7 +50,7 @@ class Quarantines(Generic[Key]):
         return len(self._terms)
 
     def begin(self, key: Key) -> None:
-        """Record a fault, and avoid the key from now on."""
+        """Record a fault of the key, and begin its quarantine now."""
         with self._lock:
             now = self._clock()
             last = self._terms.get(key)
@@ -71,27 +71,27 @@ class Quarantines(Generic[Key]):
             self._terms.pop(key, None)
 
     def seconds_left(self, key: Key) -> float:
-        """Return for how many seconds the key is still avoided; 0 if it is not."""
+        """Return the rest of the key's quarantine in seconds, or 0 if the key has no quarantine."""
         term = self._terms.get(key)
         return 0.0 if term is None else max(0.0, term.end - self._clock())
 
 
 class Remembered(Generic[Key]):
-    """A set of keys. The set forgets each key some time after its last addition."""
+    """A set of keys that forgets each key a fixed time after the key was last added."""
 
     def __init__(self, seconds: float, clock: Callable[[], float] = time.monotonic) -> None:
-        """Start without keys. `clock` returns seconds and never goes back."""
+        """Start without keys. `clock` returns seconds that never decrease."""
         self._seconds = seconds
         self._clock = clock
         self._lock = threading.Lock()
         self._ends: dict[Key, float] = {}
-        """End times by key, in the order of the end times."""
+        """The time at which the set forgets each key, in ascending order of the times."""
 
     def __len__(self) -> int:
         return len(self._ends)
 
     def add(self, key: Key) -> None:
-        """Remember the key from now on."""
+        """Add the key, or restart its time if the set contains the key already."""
         with self._lock:
             now = self._clock()
             self._ends.pop(key, None)

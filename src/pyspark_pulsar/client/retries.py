@@ -1,4 +1,4 @@
-"""Retries of calls that fail for a temporary reason, with growing pauses."""
+"""Retries with growing pauses, for calls that fail for a temporary reason."""
 
 from __future__ import annotations
 
@@ -15,16 +15,20 @@ Answer = TypeVar("Answer")
 def retry(
     call: Callable[[], Answer], passing: type[Exception], seconds: Callable[[Exception], float]
 ) -> Answer:
-    """Call `call` until it returns, with random pauses of at most 2 s.
+    """Repeat `call` until it returns without an error. The pauses between calls are random and at most 2 s.
 
     Args:
-        call: The call, which is safe to repeat.
-        passing: The class of the errors after which `call` is repeated.
-        seconds: Return the time limit for repetitions after an error, counted from the first start of `call`.
+        call: The function to call. Repeating the call must be safe.
+        passing: The class of temporary errors. Only these errors cause a repetition.
+        seconds: A function that returns the time limit in seconds after an error. The time limit counts from the start
+            of the first call.
+
+    Returns:
+        The result of `call`.
 
     Raises:
-        Exception: The last error, if no further call can start in time. An error of another class is raised
-            immediately.
+        Exception: The last temporary error, if the next call would start after the time limit. Errors of other
+            classes are raised immediately.
 
     """
     began = time.monotonic()

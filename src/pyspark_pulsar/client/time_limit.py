@@ -1,4 +1,4 @@
-"""A deadline for calls without one: reading a file on a network share, a name lookup, a slow identity provider."""
+"""A time limit for calls that have none of their own, such as name lookups and reads of files on a network share."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from pyspark_pulsar.runtime import Future, socket, threading
 
 Result = TypeVar("Result")
 SocketAddress = tuple[Any, ...]
-"""Family, kind, protocol, canonical name and address, as `socket.getaddrinfo` returns them."""
+"""A tuple from `socket.getaddrinfo`: family, kind, protocol, canonical name and address."""
 
 
 def within(seconds: float, work: Callable[[], Result], what: str) -> Result:
-    """Call `work` on a daemon thread and wait for its result.
+    """Call `work` on a daemon thread, and return its result.
 
-    The thread continues after the deadline until `work` returns, so `work` must nearly always end by itself.
+    The thread runs until `work` returns, even after the time limit. So almost every call of `work` must end by itself.
 
     Args:
-        seconds: The deadline.
-        work: The call.
+        seconds: The time limit in seconds.
+        work: The function to call.
         what: The beginning of the error message, such as "reading the credentials".
 
     Raises:
-        DeadlineExceeded: `work` has not returned in time.
-        Exception: The error of `work`.
+        DeadlineExceeded: `work` did not return within the time limit.
+        Exception: Any error that `work` raised.
 
     """
     done: Future[Result] = Future()
@@ -41,22 +41,22 @@ def within(seconds: float, work: Callable[[], Result], what: str) -> Result:
 def _settle(done: Future[Result], work: Callable[[], Result]) -> None:
     try:
         result = work()
-    except BaseException as fault:  # noqa: BLE001 -- the caller raises it
+    except BaseException as fault:  # noqa: BLE001 -- the waiting thread raises the error
         done.set_exception(fault)
     else:
         done.set_result(result)
 
 
 def addresses_of(host: str, port: int, seconds: float) -> list[SocketAddress]:
-    """Return the socket addresses of a host.
+    """Look up the socket addresses of a host.
 
     Args:
         host: The host name or address.
-        port: The port of the socket addresses.
-        seconds: The deadline.
+        port: The port of the returned socket addresses.
+        seconds: The time limit in seconds.
 
     Raises:
-        DeadlineExceeded: The lookup did not end in time.
+        DeadlineExceeded: The lookup did not end within the time limit.
         OSError: The lookup failed.
 
     """

@@ -1,4 +1,4 @@
-"""The topics of a namespace that this package can use. An unusable topic does not fail queries on other topics."""
+"""Usable topics of a namespace. Queries on usable topics succeed even if the namespace also has unusable topics."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ _warned_namespaces: Final[set[Namespace]] = set()
 
 @dataclass(frozen=True, slots=True)
 class TopicListing:
-    """The persistent topics of a namespace at one time, without topics whose names this package cannot use."""
+    """A snapshot of the persistent topics in a namespace, without topics whose names this package cannot use."""
 
     names: frozenset[TopicName]
-    """The names in the broker's list. For a partitioned topic, these are the partitions that were loaded before."""
+    """The names in the broker's list. The list contains each partition that a broker has loaded at least once."""
     digest: str
-    """The broker's hash of the list, or empty if the broker returns none."""
+    """The broker's hash of the list, or an empty string if the broker returns no hash."""
 
 
 def usable_topics(names: Iterable[str], namespace: Namespace) -> frozenset[TopicName]:
-    """Parse the names of topics in a broker's list, and omit names that this package cannot use.
+    """Parse the topic names in a broker's list, and omit names that this package cannot use.
 
-    A warning reports omitted names, once for each namespace and process.
+    If names are omitted, the first call for a namespace logs a warning in each process.
     """
     topics, unusable = parse_listed(names)
     if unusable and namespace not in _warned_namespaces:

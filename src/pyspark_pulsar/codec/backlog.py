@@ -1,4 +1,4 @@
-"""Counters of the messages and bytes in a topic partition, which do not keep the entries."""
+"""Counters of the messages and bytes of a topic partition. The counters store no entries."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ UNLIMITED: Final = 2**63 - 1
 
 @dataclass(frozen=True, slots=True)
 class CountedRange:
-    """The first part of a range, up to `end` (exclusive)."""
+    """The numbers of messages and bytes in the first part of a range, which ends at `end` (exclusive)."""
 
     end: Position
     records: int
     size: int
-    """Stored bytes. Each message has an equal share of its entry's bytes."""
+    """Stored bytes. The bytes of an entry are divided equally among its messages."""
 
 
 class Backlog:
-    """The counted messages of one topic partition, from `begin` up to `until`. Used by one thread at a time."""
+    """Counters for one topic partition, from `begin` (inclusive) to `until` (exclusive). Use one thread at a time."""
 
     def __init__(self, begin: Position, published_from: int | None = None) -> None:
         """Create an empty backlog.
 
         Args:
             begin: The position from which entries are counted.
-            published_from: Messages published before this time (Unix milliseconds) do not count.
+            published_from: The first publish time to count, inclusive, in Unix milliseconds. None counts all messages.
 
         """
         self.begin = begin
@@ -43,9 +43,9 @@ class Backlog:
         self._kernel = _kernel.Backlog(published_from=published_from)
 
     def add(self, entries: EntryBatch) -> tuple[int, int]:
-        """Count entries, and return the numbers of their messages and bytes.
+        """Count entries, and return how many messages and bytes were added.
 
-        `entries` is empty afterwards. Entries at or before the last counted one are ignored.
+        `entries` is empty afterwards. Entries up to the last counted entry are ignored.
         """
         number, last = len(entries), entries.last
         if last is None:
@@ -69,11 +69,12 @@ class Backlog:
         size: int = UNLIMITED,
         at_least_one: bool = False,
     ) -> CountedRange:
-        """Return the longest counted slice from `start` to `end` (exclusive) within both limits.
+        """Return the longest slice of the counted messages from `start` to `end` (exclusive) within both limits.
 
-        The slice ends inside an entry if `records` requires that, or if the first entry alone is larger than
-        `size`. With `at_least_one` it contains the first message, whatever its size. The slice ends at `end`
-        if no counted message is left before `end`, and all entries up to `end` were counted.
+        The slice ends inside an entry only for two reasons: `records` ends there, or the first entry alone is larger
+        than `size`. With `at_least_one`, the slice contains the first message even if the message is larger than
+        `size`. If all entries before `end` were counted, and no message is left between the slice and `end`, the slice
+        ends at `end`.
         """
         reached, messages, nbytes = self._kernel.take(
             start.as_tuple(), end.as_tuple(), messages=records, nbytes=size, at_least_one=at_least_one

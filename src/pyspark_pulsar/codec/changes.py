@@ -1,9 +1,11 @@
-"""Messages as changes of a table's rows, for `CHANGES` in SQL. Executor only, except `source_columns`.
+"""Conversion of messages to changes of a table's rows, for `CHANGES` in SQL.
 
-In a table with keys, a message with a key and without a value is a `delete`. Every other message is an
-upsert. Spark's changelogs have no type for upserts, so its type is `update_postimage`, whether the key
-existed before or not. In a table without keys, messages are inserts. No message contains the row before the
-change.
+The driver calls `Changes.parse` and `source_columns`. Executors convert the rows.
+
+In a table with keys, a message with a key and without a value is a `delete`. Every other message is an upsert. Spark's
+changelogs have no type for upserts, so an upsert has the type `update_postimage`, even if its key did not exist before.
+In a table without keys, every message is an `insert`. Messages do not contain the previous row, so no change contains
+the previous row either.
 """
 
 from __future__ import annotations
@@ -29,8 +31,8 @@ COLUMNS: Final = pa.schema(
         "_commit_timestamp": pa.timestamp("us", "UTC"),
     }
 )
-"""The columns after the value columns. The version is the position of the message in its topic partition, and
-the timestamp is its publish time."""
+"""The change columns, which follow the value columns. `_commit_version` is the message's position in its topic
+partition, and `_commit_timestamp` is the message's publish time."""
 
 _NEEDED: Final = ("__key", "__messageId", "__publishTime")
 
@@ -40,11 +42,11 @@ class Changes:
     """The conversion of a query's rows to changes."""
 
     key: str | None
-    """The value column that is the key of the table."""
+    """The value column that is the key of the table, or None if the table has no key."""
     separated: bool
-    """True if that column is the message's key, so that a message without a value also has it."""
+    """Whether the key column contains the message's key. A message without a value then also has this column."""
     columns: pa.Schema
-    """The columns of the query: all value columns, and `COLUMNS`."""
+    """The columns of the query: all value columns, then `COLUMNS`."""
 
     @classmethod
     def parse(cls, option: str, columns: pa.Schema) -> Changes:
@@ -62,7 +64,7 @@ class Changes:
         """Convert rows to changes.
 
         Raises:
-            SchemaError: The key of a delete is not a value of the key column.
+            SchemaError: The key of a delete cannot be converted to the type of the key column.
 
         """
         with closing(batches):
@@ -92,7 +94,10 @@ class Changes:
         return pa.RecordBatch.from_arrays(arrays, schema=self.columns)
 
     def _deleted(self, batch: pa.RecordBatch) -> pa.Array:
-        """Return which rows have a key and no value. A row with nothing but its key is an upsert of nulls."""
+        """Return a boolean array: True for each row with a key and without a value.
+
+        If the key column is part of the value, a row with only this column is an upsert of nulls.
+        """
         is_deleted = pc.is_valid(batch.column("__key"))
         ignored = {*COLUMNS.names, *((self.key,) if self.separated else ())}
         for field in self.columns:
@@ -101,7 +106,7 @@ class Changes:
         return is_deleted
 
     def _keys(self, batch: pa.RecordBatch, deleted: pa.Array) -> pa.Array:
-        """Return the key column, with the message's key for deletes."""
+        """Return the key column. If a delete has a null in this column, use the message's key."""
         column = batch.column(self.key)
         lacking = pc.and_(deleted, pc.is_null(column))
         if not pc.any(lacking).as_py():
@@ -111,8 +116,8 @@ class Changes:
             given = known if pa.types.is_binary(column.type) else known.cast(pa.string()).cast(column.type)
         except pa.ArrowInvalid as fault:
             raise SchemaError(
-                f"column {self.key}: expected deletes whose keys are texts of {type_text(column.type)}, got another "
-                f"key ({fault}); read the table without CHANGES"
+                f"column {self.key}: expected the key of each delete to be a text of type {type_text(column.type)}, "
+                f"got another text ({fault}); read the table without CHANGES"
             ) from None
         return pc.if_else(lacking, given, column)
 

@@ -1,8 +1,9 @@
-"""Private keys, and the data keys that they unwrap. Executor only, except `check_key_options`.
+"""Private keys, and the data keys that private keys unwrap.
 
-A producer makes an AES key every few hours and sends it with every message. It wraps the AES key with the RSA
-public key of each key name. Like MessageCryptoBc of Pulsar's Java client, and the C++ client, it uses OAEP with SHA-1
-and MGF1. The kernel decrypts the payload. No key material is logged or put into errors.
+This module runs on executors only, except `check_key_options`. A producer makes a new AES key, the data key, every few
+hours. The producer wraps the data key with each configured RSA public key, and sends the wrapped data keys with every
+message. The wrapping is OAEP with SHA-1 and MGF1, as in `MessageCryptoBc` of Pulsar's Java client and in the C++
+client. The kernel decrypts the payload. No key material is logged or put into errors.
 """
 
 from __future__ import annotations
@@ -24,8 +25,8 @@ _OPTION = "pulsar.consumer.cryptoKeyReader"
 def check_key_options(options: ReadOptions) -> None:
     """Check that the package `cryptography` is installed if private keys are configured.
 
-    The check runs on the driver, before any message is read. It does not read the key files, because only
-    executors need them.
+    The check runs on the driver before any message is read. It does not read the key files, because only executors need
+    the files.
 
     Raises:
         PrerequisiteMissing: The package is not installed.
@@ -41,7 +42,7 @@ def check_key_options(options: ReadOptions) -> None:
 
 
 class DataKeys:
-    """The private keys that the options name, read when a message first needs them."""
+    """The private keys that the options name. A key file is read when a message first needs the key."""
 
     def __init__(self, default_path: str | None, paths: Mapping[str, str]) -> None:
         self._default_path = default_path
@@ -58,7 +59,7 @@ class DataKeys:
         """
         path = self._paths.get(name, self._default_path)
         if path is None:
-            return f"no private key is given for {name!r}"
+            return f"no private key is configured for {name!r}"
         private_key = self._private_key(name, path)
         from cryptography.hazmat.primitives import hashes
         from cryptography.hazmat.primitives.asymmetric import padding
@@ -67,7 +68,7 @@ class DataKeys:
         try:
             return private_key.decrypt(wrapped, oaep)
         except ValueError:
-            return f"the private key given for {name!r} does not unwrap its data key: it is another pair's"
+            return f"the private key for {name!r} does not unwrap the data key, because it belongs to another key pair"
 
     def _private_key(self, name: str, path: str) -> RSAPrivateKey:
         if path not in self._loaded:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 DEFAULT_BATCH_ROWS: Final = 16384
 NO_VERSION: Final = b""
-"""The version of messages that name none."""
+"""The schema version of messages that name no version."""
 
 _BAD_ROWS: Final = {"FAILFAST": "fail", "PERMISSIVE": "null", "DROPMALFORMED": "drop"}
 BAD_ROW_OUTCOMES: Final = {"PERMISSIVE": "have no value", "DROPMALFORMED": "were left out"}
@@ -37,7 +37,7 @@ _log: Final = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DecoderOptions:
-    """The options of a kernel decoder, which reads these attributes. `_kernel.pyi` documents each of them."""
+    """The options of a kernel decoder. The kernel reads the attributes, and `_kernel.pyi` documents each attribute."""
 
     output_schema: pa.Schema
     topic: str
@@ -55,13 +55,13 @@ class DecoderOptions:
 
 @dataclass(slots=True)
 class ChunkedMessages:
-    """The chunked messages of a range. Their names are unique within their topic partition."""
+    """The names of the chunked messages in a range. A name is unique within its topic partition."""
 
     open: dict[bytes, tuple[int, int]] = field(default_factory=dict)
-    """Messages whose first chunk is in the range, at this ledger and entry, and whose last chunk is after the
-    range."""
+    """Messages with their first chunk in the range and their last chunk after the range. The value is the ledger id and
+    entry id of the first chunk."""
     ended: set[bytes] = field(default_factory=set)
-    """Messages whose last chunk is in the range, or that will never be complete."""
+    """Messages with their last chunk in the range, and messages that will never be complete."""
 
     def add(self, name: bytes, first: tuple[int, int] | None) -> None:
         """Add a message. `first` is None if the message has ended."""
@@ -74,8 +74,8 @@ class ChunkedMessages:
 class EntryDecoder:
     """A decoder of one split on an executor, used by one thread.
 
-    Every batch has exactly the columns of `ReadSchema.output_schema`, and 1 to `batch_rows` rows. After an
-    error other than `TransactionsUnknown` the decoder cannot be used.
+    Every batch has exactly the columns of `ReadSchema.output_schema`, and 1 to `batch_rows` rows. After any error
+    except `TransactionsUnknown`, the decoder cannot be used.
     """
 
     def __init__(
@@ -97,17 +97,19 @@ class EntryDecoder:
 
         Args:
             schema: The schema of the read.
-            topic: The full name without partition suffix.
+            topic: The full name of the topic, without the suffix of a partition.
             partition: The index of the partition; -1 for a topic without partitions.
-            fetch_schema: Returns the registry's schema of a version, the latest for `NO_VERSION`, or None if
-                the registry has none. It is called at most once per version, between batches.
-            batch_rows: Number of rows of a full batch.
-            start: The first position of the range; None is unbounded.
-            end: The position after the range; None is unbounded.
-            mode: The handling of bad rows, as in the option `mode`.
-            query_identity: The role and the cluster of the query, for the reuse of decoders; None never reuses one.
-            intake: The source of keys, chunks and outcomes of transactions.
-            row_filter: The messages to decode. Rows outside of the range or the filter are dropped.
+            fetch_schema: A function that returns the registry's schema of a version, or None if the registry has no
+                schema. For `NO_VERSION`, it returns the latest schema. The decoder calls it between batches, at most
+                once per version.
+            batch_rows: Number of rows in a full batch.
+            start: The first position of the range, inclusive, or None if the range has no start.
+            end: The position after the range, or None if the range has no end.
+            mode: What happens to bad rows, as in the option `mode`.
+            query_identity: The role and the cluster of the query. Only queries of the same role and cluster share
+                decoders. With None, no decoder is reused.
+            intake: The sources of data keys, earlier chunks and transaction outcomes.
+            row_filter: The filter that selects the messages to decode. Rows outside the range are dropped too.
 
         Raises:
             SchemaError: The schema of the read cannot be used.
@@ -162,19 +164,19 @@ class EntryDecoder:
             raise read_error(error, topic=self._full_name) from None
 
     def decode(self, entries: EntryBatch) -> Iterator[pa.RecordBatch]:
-        """Accept the entries immediately, and yield the full batches that they complete.
+        """Accept the entries immediately, and return an iterator of the full batches that the entries complete.
 
-        Iterate to the end before the next call. All errors name the topic and the message.
+        Iterate to the end before the next call. All errors contain the topic and the position of the message.
 
         Raises:
             CorruptEntryError: An entry is damaged.
             DecodeError: A message does not fit its schema.
-            UnsupportedEntryError: This version cannot decode a message.
+            UnsupportedEntryError: This version of the package cannot decode a message.
             DecryptionError: A message cannot be decrypted.
             DataLossError: Retention has removed chunks of a message.
             SchemaError: A schema version cannot be resolved.
-            TransactionsUnknown: The outcome of a transaction is unknown. Read the entries from there on from
-                the broker.
+            TransactionsUnknown: The outcome of a transaction is unknown. The error contains the first entry that was
+                dropped. Read from this entry on from the broker.
 
         """
         try:
@@ -186,9 +188,10 @@ class EntryDecoder:
         return self._batches(flush=False)
 
     def finish(self, chunked: ChunkedMessages | None = None) -> Iterator[pa.RecordBatch]:
-        """Yield the remaining batches after the last entries. Raises the same errors as `decode`.
+        """Yield the remaining batches after the last entries. This method raises the same errors as `decode`.
 
-        Logs the number of bad messages, fills `chunked`, and puts the kernel's decoder into the pool.
+        After the last batch, it logs the number of bad messages, fills `chunked`, and returns the kernel's decoder to
+        the pool.
         """
         yield from self.flush()
         if chunked is not None:
@@ -200,14 +203,14 @@ class EntryDecoder:
             DECODERS.give_back(self._key, self._decoder, self._known_schemas)
 
     def flush(self) -> Iterator[pa.RecordBatch]:
-        """Yield the remaining batches after the last entries. Raises the same errors as `decode`."""
+        """Return an iterator of the remaining batches after the last entries. For errors see `decode`."""
         return self._batches(flush=True)
 
     def learn(self, version: bytes) -> None:
-        """Add a schema version that messages may name.
+        """Add a schema version, so that messages with this version can be decoded.
 
         Raises:
-            SchemaError: The registry lacks the version, or it cannot be resolved.
+            SchemaError: The registry lacks the version, or the version cannot be resolved to the reader's schema.
 
         """
         written = self._written(version) if version else self._unnamed()
@@ -224,9 +227,10 @@ class EntryDecoder:
         raise version_error(why, topic=self._full_name, version=version, reader=reader)
 
     def _learn(self, version: bytes) -> None:
-        """Add a version, or make its messages bad rows if the version is lost or cannot be resolved.
+        """Add a version. If the version is lost or cannot be resolved, make its messages bad rows.
 
-        A message that is invisible, filtered or a null value must not fail because of its version.
+        An unusable version raises no error here. The decoder may need no schema, because all messages of the version
+        can be invisible, filtered or null values.
         """
         try:
             self.learn(version)
@@ -234,7 +238,7 @@ class EntryDecoder:
             self._decoder.refuse_version(version, str(fault).removeprefix(f"{self._prefix}: "))
 
     def _written(self, version: bytes) -> PayloadSchema:
-        # A producer can name any version. The registry's versions are numbers of eight bytes.
+        # A producer can put any bytes into the version, but the registry's versions are numbers of eight bytes.
         info = None
         if len(version) in (0, VERSION_BYTES):
             info = self._known_schemas[version] = self._fetch_schema(version)
@@ -251,7 +255,7 @@ class EntryDecoder:
         return written_schema(info, topic=f"{self._full_name}, schema version {version_text(version)}")
 
     def _is_whole(self, version: bytes, written: PayloadSchema) -> bool:
-        """Return whether the reader's columns hold all values of messages with this version, by the schemas."""
+        """Return whether the reader's columns can contain all values of messages with this version."""
         info = self._schema.info if version else None
         own = None if info is None else written_schema(info, topic=self._full_name)
         return columns_are_whole(self._schema.value, written, own)
@@ -259,7 +263,7 @@ class EntryDecoder:
     def _unnamed(self) -> PayloadSchema:
         """Return the schema of messages that name no version.
 
-        It is the topic's current schema, not the reader's schema from `.schema(...)` or from several topics.
+        The result is the topic's current schema. The reader's schema can differ, from `.schema(...)` or several topics.
         """
         if self._schema.own_schemas:
             return self._written(NO_VERSION)
@@ -293,12 +297,13 @@ class EntryDecoder:
 
 
 def check_readable(schema: ReadSchema, topic: TopicName, info: SchemaInfo) -> None:
-    """Check by their schemas whether `schema` can read messages of `topic` that were written with `info`.
+    """Check whether `schema` can read messages of `topic` that were written with the schema `info`.
 
-    Driver only.
+    The check compares only the schemas, and runs on the driver.
 
     Raises:
         SchemaError: The messages cannot be read.
+
     """
     EntryDecoder(schema, topic=str(topic), partition=-1, fetch_schema=lambda _: info).learn(
         info.version or b"?"

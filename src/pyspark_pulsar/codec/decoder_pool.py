@@ -1,14 +1,14 @@
-"""Idle kernel decoders, for the next split of the same query that this worker process reads.
+"""A pool of idle kernel decoders, for later splits of the same query in the same worker process.
 
-Spark keeps its Python workers, and a worker of a stream reads splits of all partitions in each micro-batch. A decoder
-keeps its plan for every schema version, which serves all splits, and no data of a finished split. Decoders that failed,
-or whose split was not read to its end, are not kept.
+Spark reuses its Python workers, so a worker of a stream reads many splits of different partitions. A decoder stores a
+plan for each schema version. All splits can use these plans, and the decoder stores no data of a finished split. The
+pool accepts only decoders that have read their split to its end without an error.
 
-A decoder is kept together with the schemas that it knows. The decoder is reused for another split only if the
-registry returns the same schemas for the same versions in that split. A topic that was deleted and created
-again has other schemas under the same versions. The comparison is cheap within the ledgers that the worker
-has read before (`read.task.schema_cache`). A decoder with many versions is not kept, because the next split
-would fetch the schemas of all of them.
+The pool stores each decoder with the schemas that the decoder knows. A split reuses the decoder only if the registry
+still returns the same schema for each of these versions. The pool needs this check, because a topic that was deleted
+and created again has other schemas under the same versions. The check is cheap for ledgers that the worker has read
+before (`read.task.schema_cache`). The pool refuses a decoder with more than 8 versions, because the next split would
+have to fetch all their schemas.
 """
 
 from __future__ import annotations
@@ -31,23 +31,23 @@ _MOST_VERSIONS: Final = 8
 
 @dataclass(frozen=True, slots=True)
 class IdleDecoder:
-    """An idle kernel decoder, and the registry's answer for each schema version that it knows."""
+    """An idle kernel decoder, and the registry's answer for each schema version that the decoder knows."""
 
     decoder: Decoder
     known_schemas: Mapping[bytes, SchemaInfo | None]
 
     def serves(self, fetch_schema: Callable[[bytes], SchemaInfo | None]) -> bool:
-        """Return whether the registry returns the same schemas for another split."""
+        """Return whether the registry still returns the same schema for each version that the decoder knows."""
         try:
             return all(fetch_schema(version) == info for version, info in self.known_schemas.items())
         except PulsarError:
-            # The split may not need the schema that could not be fetched. It fetches the schemas that it
-            # needs.
+            # The split may not need the schema that could not be fetched. With a new decoder, it fetches only the
+            # schemas that it needs.
             return False
 
 
 class DecoderPool:
-    """A thread-safe pool of the last 8 idle decoders. A decoder that was taken belongs to its caller alone."""
+    """A thread-safe pool of the 8 latest idle decoders. Only the caller of `take` uses the returned decoder."""
 
     def __init__(self, most: int = _MOST) -> None:
         self._most = most
@@ -55,7 +55,7 @@ class DecoderPool:
         self._idle: OrderedDict[int, tuple[Hashable, IdleDecoder]] = OrderedDict()
 
     def take(self, key: Hashable) -> IdleDecoder | None:
-        """Return the decoder that was last put into the pool under `key`, or None."""
+        """Remove and return the latest decoder in the pool with an equal `key`, or None if there is no such decoder."""
         with self._lock:
             for place, (known, idle) in reversed(self._idle.items()):
                 if known == key:
@@ -66,10 +66,10 @@ class DecoderPool:
     def give_back(
         self, key: Hashable, decoder: Decoder, known_schemas: Mapping[bytes, SchemaInfo | None]
     ) -> None:
-        """Keep a decoder that has returned every row of its range.
+        """Put a decoder into the pool after it has returned all rows of its range.
 
         Args:
-            key: The query, and all options that the decoder was made with.
+            key: The query, and all options with which the decoder was created.
             decoder: The decoder.
             known_schemas: The registry's answers for the versions that the decoder knows.
 

@@ -1,4 +1,4 @@
-"""Checksums of bytes, and digests of rows in any order; both are computed by the kernel."""
+"""Checksums of bytes, and digests of rows that do not depend on their order. The kernel computes both."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from pyspark_pulsar._kernel import crc32c as _crc32c
 _MODULUS: Final = 2**64
 
 crc32c: Final = _crc32c
-"""CRC-32C (Castagnoli, RFC 3720), which Pulsar and BookKeeper use too, for bytes that this package stores in
-messages."""
+"""The checksum function CRC-32C (Castagnoli, RFC 3720), for bytes that this package stores in messages. Pulsar and
+BookKeeper use the same checksum."""
 
 
 @dataclass(frozen=True, slots=True)
 class RowDigest:
-    """The number of rows, and the sum of the hashes of the rows; None if the rows were only counted.
+    """The number of rows, and the sum of their hashes. The sum is None if the rows were only counted.
 
-    The digests of the parts add up to the digest of the whole.
+    For rows in several parts, the sum of the digests of all parts is the digest of all rows.
     """
 
     rows: int = 0
@@ -30,7 +30,7 @@ class RowDigest:
         return RowDigest(self.rows + other.rows, digest)
 
     def agrees_with(self, other: RowDigest) -> bool:
-        """Return whether both are equal, as far as both were computed."""
+        """Return whether both numbers of rows are equal, and also both sums of hashes if neither sum is None."""
         unknown = self.digest is None or other.digest is None
         return self.rows == other.rows and (unknown or self.digest == other.digest)
 

@@ -30,11 +30,11 @@ _BROKERS_LIMIT = 2**31 - 1
 
 @dataclass(frozen=True)
 class Producing:
-    """The settings that decide how messages become entries.
+    """The settings that decide how rows become messages, chunks and entries.
 
-    `batching` is default, key or none. If `chunk_bytes` is None, no message is cut into chunks. Otherwise the
-    smaller of `chunk_bytes` and the broker's limit applies. For `tombstones` see the option
-    `writeTombstones`; nulls in the column `key_column` do not matter for them.
+    `batching` is `default`, `key` or `none`. If `chunk_bytes` is None, no message is split into chunks. Otherwise the
+    size limit of a chunk is the smaller of `chunk_bytes` and the broker's limit. `tombstones` is the option
+    `writeTombstones`. The column `key_column` does not decide whether a row is a tombstone.
     """
 
     batching: str = "default"
@@ -46,9 +46,9 @@ class Producing:
 
 
 def producing(options: WriteOptions) -> Producing:
-    """Return the settings of one encoder, with a data key for no other encoder. Executor only.
+    """Return the settings for one encoder. Do not share them, because they contain the data key of one encoder only.
 
-    Raises the errors of `new_data_key`.
+    This function runs on executors only, and raises the same errors as `new_data_key`.
     """
     chunk_bytes = (options.chunk_max_message_size or _BROKERS_LIMIT) if options.chunking_enabled else None
     return Producing(
@@ -81,15 +81,15 @@ class BatchEncoder:
 
         Args:
             schema: The schema of the write.
-            topic: The full name without partition suffix.
+            topic: The full name of the topic, without the suffix of a partition.
             partitions: Number of partitions; 1 for a topic without partitions.
             compression: NONE, LZ4, ZLIB, ZSTD or SNAPPY.
-            batching_max_messages: Most messages of an entry.
-            batching_max_bytes: Most uncompressed bytes of an entry (approximately), unless one message is
-                larger.
-            max_message_bytes: The broker's limit.
-            producing: The settings that decide how messages become entries.
-            digests: Compute `row_digest`.
+            batching_max_messages: Maximum number of messages in an entry.
+            batching_max_bytes: Approximate maximum size of an entry, in uncompressed bytes. Only an entry with a single
+                message can be larger.
+            max_message_bytes: The broker's limit for the size of a message, in bytes.
+            producing: The settings that decide how rows become messages, chunks and entries.
+            digests: Whether to compute `row_digest`.
 
         Raises:
             SchemaError: The columns do not fit the topic's schema.
@@ -135,7 +135,8 @@ class BatchEncoder:
     ) -> None:
         """Set the open producer of a partition, before the first `encode`.
 
-        `transaction` is the transaction of all its messages (most and least significant bits).
+        `transaction` is the id of the transaction for all messages of this producer: the most and the least significant
+        64 bits.
         """
         self._encoder.set_producer(
             partition,
@@ -147,17 +148,16 @@ class BatchEncoder:
         )
 
     def encode(self, batch: pa.RecordBatch, publish_time_ms: int) -> list[SendFrames]:
-        """Encode all rows to SEND frames.
-
-        All frames are returned, and rows of one partition keep their order.
+        """Encode all rows to SEND frames, and return all frames. The rows of a partition keep their order.
 
         Args:
-            batch: The DataFrame's columns in any order. Timestamps may have any time zone.
-            publish_time_ms: Unix milliseconds.
+            batch: The DataFrame's columns in any order. Timestamps can have any time zone.
+            publish_time_ms: The publish time of all messages, in Unix milliseconds.
 
         Raises:
             SchemaError: A row does not fit the schema. No row of the batch was encoded.
-            SendError: A message is above the broker's limit. No row of the batch was encoded.
+            SendError: A message is larger than the broker's limit. No row of the batch was encoded.
+
         """
         if batch.num_rows == 0:
             return []
@@ -168,7 +168,7 @@ class BatchEncoder:
             raise write_error(error, topic=self._topic) from None
 
     def digest(self, batch: pa.RecordBatch) -> None:
-        """Add all rows to `row_digest` like `encode`, but encode nothing. This needs no producers.
+        """Add all rows to `row_digest` as `encode` does, but encode nothing. No producer needs to be set.
 
         Raises:
             SchemaError: A row does not fit the schema.
@@ -184,13 +184,14 @@ class BatchEncoder:
 
     @property
     def row_digest(self) -> RowDigest:
-        """The digest of all rows until now; an empty digest if `digests` was not set."""
+        """Return the digest of all rows so far, or an empty digest if `digests` is False."""
         return RowDigest(*(self._encoder.row_digest or ()))
 
     def _conform(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """Return the columns that the kernel accepts. Absent fields get their default.
+        """Return the columns that the kernel accepts. Fields without a column get their default value.
 
-        Spark labels timestamps with the session's time zone, and passes columns that are not stored.
+        Timestamps are cast, because Spark labels timestamps with the session's time zone. Columns that the topic does
+        not store are left out.
         """
         defaults = dict(self._schema.defaults)
         arrays = []
@@ -212,9 +213,9 @@ class BatchEncoder:
         return pa.RecordBatch.from_arrays(arrays, schema=self._input_schema)
 
     def _tombstones_of(self, batch: pa.RecordBatch) -> pa.Array:
-        """Return which rows have a key and nulls in all value columns of the DataFrame.
+        """Return a boolean array: True for each row with a key and with nulls in all value columns of the DataFrame.
 
-        The column `key_column` is ignored, because a program that deletes a key sets it.
+        The column `key_column` is ignored, because a row that deletes a key also has the key in this column.
         """
         is_tombstone = pc.is_valid(batch.column("__key"))
         for name in batch.schema.names:
@@ -224,7 +225,7 @@ class BatchEncoder:
 
 
 def _with_defaults(column: pa.Array, field: pa.Field, defaults: Mapping[str, object]) -> pa.Array:
-    """Return `column` with the members of its struct that are written as their default."""
+    """Return `column`. If the write uses defaults for members of this struct, add these members."""
     prefix = f"{field.name}."
     own = {
         name.removeprefix(prefix): default for name, default in defaults.items() if name.startswith(prefix)

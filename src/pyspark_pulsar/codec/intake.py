@@ -1,7 +1,7 @@
 """Supply of data keys, earlier chunks and outcomes of transactions, which some entries need for decoding.
 
-Executor only. The kernel reports what an entry waits for, and this module fetches it, or reports that it is
-missing.
+This module runs on executors only. The kernel reports which key, chunks or outcome an entry waits for. This module
+fetches it, or reports to the kernel that it is missing.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
     from pyspark_pulsar._kernel import Decoder, EntryBatch
 
 EarlierRanges = Generator["Iterator[EntryBatch]", None, None]
-"""Ranges of entries in order; each range begins further back than the one before."""
+"""Ranges of entries, with the entries of each range in order. Each range begins earlier than the previous range."""
 
 log = logging.getLogger(__name__)
 
 
 def _no_private_keys(name: str, _: bytes) -> str:
-    return f"no private key is given for {name!r}"
+    return f"no private key is configured for {name!r}"
 
 
 def _nothing_before(_ledger: int, _entry: int, _chunks: int) -> EarlierRanges:
@@ -34,15 +34,15 @@ def _nothing_before(_ledger: int, _entry: int, _chunks: int) -> EarlierRanges:
 
 def _no_outcomes(_: Sequence[TransactionId]) -> Mapping[TransactionId, bool]:
     raise LedgerUnavailable(
-        "only the admin REST API (option 'admin.url') knows whether a transaction was aborted"
+        "only the admin REST API reports the outcomes of transactions, and option 'admin.url' is not set"
     )
 
 
 class TransactionsUnknown(LedgerUnavailable):
-    """Entries from storage belong to transactions whose outcome is unknown.
+    """Entries that were read from storage belong to transactions whose outcome is unknown.
 
-    The decoder can still be used. It has dropped the entry (`ledger`, `entry`) and all entries after it; read
-    them from the broker.
+    The decoder is still usable. The decoder has dropped the entry `ledger:entry` and all later entries. Read the
+    dropped entries from the broker.
     """
 
     def __init__(self, message: str, ledger: int = -1, entry: int = -1) -> None:
@@ -52,38 +52,38 @@ class TransactionsUnknown(LedgerUnavailable):
 
 @dataclass(frozen=True, slots=True)
 class Intake:
-    """The sources of data keys, chunks and outcomes, and the handling of missing ones."""
+    """The sources of data keys, earlier chunks and transaction outcomes, and the settings for missing data."""
 
     unwrap: Callable[[str, bytes], bytes | str] = _no_private_keys
-    """`unwrap(name, wrapped)` returns the data key that was wrapped for the key `name`, or the reason why it
-    cannot."""
+    """`unwrap(name, wrapped)` returns the data key that was wrapped for the key `name`. If that is impossible, it
+    returns the reason as a text."""
     earlier: Callable[[int, int, int], EarlierRanges] = _nothing_before
-    """`earlier(ledger, entry, chunks)` yields ranges of entries that end before that entry. The entry is the
-    last of `chunks` chunks. Each range begins further back than the one before, and the last at the topic's first
-    entry."""
+    """`earlier(ledger, entry, chunks)` yields ranges of entries that end before the entry `ledger:entry`, which is the
+    last of `chunks` chunks. Each range begins earlier than the previous range. The last range begins at the topic's
+    first entry."""
     aborted: Callable[[Sequence[TransactionId]], Mapping[TransactionId, bool]] = _no_outcomes
-    """`aborted(transactions)` returns for each transaction whether the broker counts it as aborted. Raises a
-    `PulsarError` if the outcome cannot be found."""
+    """`aborted(transactions)` returns a mapping from each transaction to True if the broker has recorded an abort,
+    otherwise to False. The function raises a `PulsarError` if an outcome cannot be found."""
     crypto_failure_action: str = "FAIL"
     max_open_chunked: int = 10
     max_uncompressed: int | None = None
-    """Largest decompressed payload in bytes. None means that the stored size decides."""
+    """Maximum size of a decompressed payload, in bytes. With None, the limit depends on the stored size."""
     trimmed_is_loss: bool = False
-    """True if chunks before the range that retention removed are an error. They are none if the range begins
-    with the first message that the topic still has."""
+    """Whether to raise an error if retention has removed a message's chunks before the range. The value is False
+    if the range begins with the topic's first message, because an incomplete message is then no data loss."""
 
     @property
     def settings(self) -> tuple[str, int, int | None]:
-        """The settings that the kernel's decoder is created with."""
+        """Return the settings that the kernel's decoder keeps for its lifetime."""
         return (self.crypto_failure_action, self.max_open_chunked, self.max_uncompressed)
 
 
 def supply(decoder: Decoder, intake: Intake, topic: str) -> bool:
-    """Supply what the decoder's entry waits for, and return False if no entry waits.
+    """Supply the key, chunks or outcomes that the decoder waits for. Return False if the decoder waits for nothing.
 
     Raises:
         TransactionsUnknown: The outcome of a transaction is unknown.
-        PulsarError: A function of `intake` failed. Errors of `earlier` name the message that waits.
+        PulsarError: A function of `intake` failed. If `earlier` failed, the error contains the position of the message.
 
     """
     undecided = decoder.undecided_transactions()
@@ -100,13 +100,16 @@ def supply(decoder: Decoder, intake: Intake, topic: str) -> bool:
     if missing is not None:
         ledger, entry, chunks = missing
         log.info(
-            "Looking back for the chunks of a message: topic %s, ledger %d, entry %d", topic, ledger, entry
+            "Reading earlier entries to find the chunks of a message: topic %s, ledger %d, entry %d",
+            topic,
+            ledger,
+            entry,
         )
         try:
             _look_back(decoder, intake.earlier(ledger, entry, chunks))
         except PulsarError as fault:
             if isinstance(fault, DataLossError) and not intake.trimmed_is_loss:
-                # The kernel then reports the message as lost, and the read continues.
+                # After `end_look_back`, the decoder reports the message as lost, and the read continues.
                 log.warning("topic %s, ledger %d, entry %d: %s", topic, ledger, entry, fault)
                 decoder.end_look_back()
                 return True
@@ -145,10 +148,10 @@ def _look_back(decoder: Decoder, ranges: EarlierRanges) -> None:
 
 
 def report_lost_messages(decoder: Decoder, intake: Intake, topic: str) -> None:
-    """Log the chunked messages of the range that will never be complete.
+    """Log the chunked messages of the range that can never be complete.
 
     Raises:
-        DataLossError: Retention has removed chunks, and `trimmed_is_loss` is set.
+        DataLossError: Retention has removed chunks of a message, and `trimmed_is_loss` is True.
 
     """
     for ledger, entry, chunks, has_first in decoder.take_lost():
@@ -157,15 +160,15 @@ def report_lost_messages(decoder: Decoder, intake: Intake, topic: str) -> None:
             log.warning("A message produces no row, because one of its chunks was never stored: %s", message)
         elif intake.trimmed_is_loss:
             raise DataLossError(
-                f"{message}: expected its first chunks before it, got none: retention has removed them since the start "
-                f"position of this read was the topic's end; start the read after this entry, at {ledger}:{entry + 1}"
+                f"{message}: expected the first chunks of the message in earlier entries, got none, because retention "
+                f"has removed them; start the read after this entry, at {ledger}:{entry + 1}"
             )
         else:
             log.warning("A message produces no row, because retention removed its first chunks: %s", message)
 
 
 def log_discarded_entries(decoder: Decoder, topic: str) -> None:
-    """Log how many entries were dropped because they cannot be decrypted."""
+    """Log the number of entries that were discarded because the private keys do not decrypt them."""
     if decoder.discarded:
         log.warning(
             "%d encrypted entries of the range were discarded, because the private keys do not decrypt them "

@@ -1,4 +1,4 @@
-"""Conversion of kernel errors, which name no topic, to the errors that users see."""
+"""Conversion of kernel errors to the errors that users see. Kernel errors do not contain the topic."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from pyspark_pulsar.errors import (
 from pyspark_pulsar.schema.info import VERSION_BYTES, SchemaInfo
 
 _MESSAGE = re.compile(r"^message [0-9:-]+: ")
+_REMEDY = "; "
 
 _READ: dict[str, tuple[type[PulsarError], str]] = {
     "corrupt": (
@@ -37,7 +38,7 @@ _READ: dict[str, tuple[type[PulsarError], str]] = {
     ),
     "encrypted": (
         DecryptionError,
-        "set pulsar.consumer.cryptoKeyReader.* to its private key, or set pulsar.consumer.cryptoFailureAction",
+        "set pulsar.consumer.cryptoKeyReader.* to the private key, or set pulsar.consumer.cryptoFailureAction",
     ),
     "schema": (
         SchemaError,
@@ -63,9 +64,9 @@ def version_error(why: str, *, topic: str, version: bytes, reader: SchemaInfo | 
 
     Args:
         why: The reason.
-        topic: The full name with the partition suffix.
-        version: The version that the messages name.
-        reader: The schema of the query; None if the topics share a schema.
+        topic: The full name of the topic, including the suffix of a partition.
+        version: The schema version in the metadata of the messages.
+        reader: The schema of the query, or None if its topics have one schema in common.
 
     """
     own = reader is not None and reader.version
@@ -78,7 +79,7 @@ def version_error(why: str, *, topic: str, version: bytes, reader: SchemaInfo | 
 
 
 def read_error(error: KernelError, *, topic: str) -> PulsarError:
-    """Return the error of a read. `topic` is the full name, with the partition suffix if there is one."""
+    """Return the error of a read. `topic` is the full name, including the suffix of a partition."""
     error_type, advice = _READ.get(error.kind, (PulsarError, "report this as a bug"))
     where = [f"topic {topic}"]
     if error.ledger >= 0:
@@ -87,16 +88,18 @@ def read_error(error: KernelError, *, topic: str) -> PulsarError:
         where.append(f"entry {error.entry}")
     if error.batch_index >= 0:
         where.append(f"batch index {error.batch_index}")
-    # The kernel's text also names the message, for callers that show only the text.
+    # The kernel's text begins with the position of the message, which `where` already contains.
     message = _MESSAGE.sub("", error.message) if error.ledger >= 0 else error.message
-    return error_type(f"{', '.join(where)}: {message}; {advice}")
+    # The text of a refused schema version, and some of the kernel's schema errors, already end with a remedy.
+    has_remedy = error.kind == "schema" and _REMEDY in message
+    return error_type(f"{', '.join(where)}: {message}" + ("" if has_remedy else f"{_REMEDY}{advice}"))
 
 
 def write_error(error: KernelError, *, topic: str) -> PulsarError:
     """Return the error of a write.
 
-    Rows are counted from 0 within the rows that were encoded together. These are a record batch, its rows for
-    this topic, or several record batches.
+    The row number in the error counts from 0 within the rows of one call of `encode`. These rows can be a record batch,
+    a part of a record batch, or several record batches.
     """
     error_type, advice = _WRITE.get(error.kind, (PulsarError, "report this as a bug"))
     row = f", row {error.row} of the record batch" if error.row >= 0 else ""

@@ -1,8 +1,9 @@
-"""Messages stored in a table, decoded by a reader's schema as the messages themselves would be.
+"""Decoding of messages that are stored in a table, by the schema of a read.
 
-A table stores a message as its payload, or as columns of its topic's schema at that time. The kernel decodes
-entries. So payloads and columns become entries again, with the schema versions and keys of the messages.
-Decoding these entries returns the same rows as decoding the messages. Executor only.
+A table stores a message as its payload, or as columns of the schema that its topic had at that time. The kernel decodes
+only entries. Therefore this module converts payloads and columns back to entries with the schema versions and keys of
+the messages. Decoding these entries returns the same rows as decoding the original messages. This module runs on
+executors only.
 """
 
 from __future__ import annotations
@@ -29,12 +30,12 @@ if TYPE_CHECKING:
     from pyspark_pulsar._kernel import SendFrames
 
 BAD_COLUMN: Final = "__bad"
-"""The column with the payloads of bad rows; null in other rows."""
+"""The column that contains the payload of a bad row, and null in all other rows."""
 _KEY: Final = "__key"
 _VERSION: Final = "__schemaVersion"
 _ID: Final = "__messageId"
 NEEDED_COLUMNS: Final = (_KEY, _VERSION, _ID)
-"""The metadata columns that decoding a payload needs, and that errors use to name the message."""
+"""The metadata columns that are needed to decode a payload, and to name the message in errors."""
 _BYTES: Final = PayloadSchema("bytes")
 _SIZE_BYTES: Final = 4
 _MAX_MESSAGE_BYTES: Final = 1 << 30
@@ -54,10 +55,10 @@ class PayloadRows:
         """Create a decoder for the reader's schema.
 
         Args:
-            schema: The schema of the read. Only the value columns of its output are decoded.
-            topic: The full name without partition suffix.
+            schema: The schema of the read. Only the value columns of the read's output are decoded.
+            topic: The full name of the topic, without the suffix of a partition.
             partition: The index of the partition; -1 for a topic without partitions.
-            fetch_schema: Returns the registry's schema of a version, as for `EntryDecoder`.
+            fetch_schema: A function that returns the registry's schema of a version, as for `EntryDecoder`.
 
         """
         names = frozenset(schema.value_columns.names)
@@ -72,28 +73,28 @@ class PayloadRows:
         self._fetch_schema = fetch_schema
 
     def decode(self, rows: pa.RecordBatch, payloads: pa.Array) -> pa.RecordBatch:
-        """Return the value columns of messages whose payloads are kept, and `BAD_COLUMN`.
+        """Decode messages that are stored as payloads. Return their value columns and `BAD_COLUMN`.
 
         Args:
             rows: The messages, with `NEEDED_COLUMNS`.
             payloads: The payloads of the messages, without nulls.
 
         Raises:
-            SchemaError: The registry lacks a version that it should have.
+            SchemaError: The schema of the read cannot be used.
 
         """
         return self.decode_columns(_with_payloads(rows, payloads), _BYTES)
 
     def decode_columns(self, rows: pa.RecordBatch, written: PayloadSchema) -> pa.RecordBatch:
-        """Return the value columns of messages that are stored as columns of another schema, and `BAD_COLUMN`.
+        """Decode messages that are stored as columns of another schema. Return their value columns and `BAD_COLUMN`.
 
         Args:
-            rows: The messages as `entries_of` accepts them, with `NEEDED_COLUMNS`.
-            written: The schema that the stored columns were made by, as `entries_of` accepts it.
+            rows: The messages, with the columns that `entries_of` accepts and `NEEDED_COLUMNS`.
+            written: The schema of the stored columns, as for `entries_of`.
 
         Raises:
-            SchemaError: The registry lacks a version that it should have.
-            ProtocolError: A row has no message of `written`.
+            SchemaError: The schema of the read cannot be used.
+            ProtocolError: A row cannot be a message of the schema `written`.
 
         """
         versions = rows.column(_VERSION)
@@ -107,7 +108,7 @@ class PayloadRows:
         table = pa.Table.from_batches(parts, self._schema.output_schema).combine_chunks()
         if table.num_rows != rows.num_rows:
             raise ProtocolError(
-                f"topic {self._topic}: expected {rows.num_rows} rows from as many payloads, got {table.num_rows}; "
+                f"topic {self._topic}: expected one row for each of {rows.num_rows} payloads, got {table.num_rows}; "
                 f"report this as a bug"
             )
         order = pc.sort_indices(pa.concat_arrays(indices))
@@ -117,11 +118,11 @@ class PayloadRows:
         return batch
 
     def fail(self, rows: pa.RecordBatch, payloads: pa.Array, row: int) -> NoReturn:
-        """Raise the error of one kept payload that does not decode, as a read of the message raises it."""
+        """Raise the error for a payload that cannot be decoded. A read of the message raises the same error."""
         self.fail_columns(_with_payloads(rows, payloads), _BYTES, row)
 
     def fail_columns(self, rows: pa.RecordBatch, written: PayloadSchema, row: int) -> NoReturn:
-        """Raise the error of one message that does not decode, as a read of the message raises it."""
+        """Raise the error for a row that cannot be decoded. A read of the message raises the same error."""
         identity, version = rows.column(_ID)[row].as_py(), rows.column(_VERSION)[row].as_py()
         entries = EntryBatch()
         for data in entries_of(rows.slice(row, 1), written, version, batching="none"):
@@ -131,7 +132,7 @@ class PayloadRows:
             pass
         raise DecodeError(
             f"topic {self._topic}, ledger {identity['ledger']}, entry {identity['entry']}: expected a message that "
-            f"decodes, got one that does not; read around the message with mode=PERMISSIVE"
+            f"can be decoded, got a message that cannot be decoded; read around the message with mode=PERMISSIVE"
         )
 
     def _decoder(self, mode: str) -> EntryDecoder:
@@ -156,20 +157,22 @@ class PayloadRows:
 def entries_of(
     rows: pa.RecordBatch, written: PayloadSchema, version: int | None, *, batching: str = "default"
 ) -> Iterator[bytes]:
-    """Yield entries, as a bookie stores them, whose messages are these rows in the same order.
+    """Encode rows as messages, and yield their entries as a bookie stores them, in the order of the rows.
+
+    A row becomes a message with a null value if the optional boolean column `__tombstone` is true. For a primitive or a
+    separated pair, a row also becomes a null value if `value` is null. For an inline pair, a row becomes a null value
+    if its key and its value are null.
 
     Args:
-        rows: The value columns of `written` in Spark's types (`ReadSchema.value_columns`), and `__key`. A missing
-            value column, or a missing member of one, is null in all rows. The key of a separated pair is the column
-            `key` and not `__key`. A row becomes a null value if the optional boolean column `__tombstone` is true. A
-            primitive does too if `value` is null, and so does a separated pair. An inline pair does if both sides are
-            null. Further columns whose names begin with two underscores are ignored.
-        written: The schema that the value columns were made by (`ReadSchema.value`).
-        version: The schema version of all the messages; None if they name none.
-        batching: The messages that share an entry, as in `Encoder.set_producing`.
+        rows: The value columns of `written` in Spark's types (`ReadSchema.value_columns`), and `__key`. A missing value
+            column is null in all rows, and so is a missing member of a value column. The key of a separated pair is in
+            the column `key` instead of `__key`. Other columns whose names begin with two underscores are ignored.
+        written: The schema of the value columns (`ReadSchema.value`).
+        version: The schema version of all messages, or None if the messages name no version.
+        batching: The rule by which messages share an entry, as in `Encoder.set_producing`.
 
     Raises:
-        ProtocolError: A row has no message of `written`.
+        ProtocolError: A row cannot be a message of the schema `written`.
 
     """
     columns = [pa.field(field.name, readable_type(field.type)) for field in columns_of(written)]
@@ -189,7 +192,7 @@ def entries_of(
         frames = encoder.encode(batch, 0)
     except KernelError as error:
         raise ProtocolError(
-            f"rows of a table: expected columns of the schema that messages were written with, got others: "
+            f"rows of a table: expected columns of the schema that messages were written with, got other columns: "
             f"{error.message}; report this as a bug"
         ) from None
     for sent in frames:
@@ -197,13 +200,13 @@ def entries_of(
 
 
 def _with_payloads(rows: pa.RecordBatch, payloads: pa.Array) -> pa.RecordBatch:
-    """Return messages of type bytes with the `NEEDED_COLUMNS` of `rows`."""
+    """Return rows for messages of type bytes: the payloads, and the `NEEDED_COLUMNS` of `rows`."""
     needed = [rows.column(name) for name in NEEDED_COLUMNS]
     return pa.RecordBatch.from_arrays([payloads, *needed], names=[VALUE_COLUMN, *NEEDED_COLUMNS])
 
 
 def _stored(sent: SendFrames) -> Iterator[bytes]:
-    """Yield the bytes that a bookie would store for each frame: all bytes after its command."""
+    """Yield the bytes that a bookie would store for each frame: all bytes after the frame's command."""
     start = 0
     for end in sent.ends:
         command = start + _SIZE_BYTES

@@ -1,4 +1,4 @@
-"""Data keys for encryption, wrapped for each reader: RSA-OAEP with SHA-1 and MGF1, as in Pulsar's clients.
+"""Data keys for encryption, wrapped with RSA public keys: OAEP with SHA-1 and MGF1, as in Pulsar's clients.
 
 No key material is logged or put into errors.
 """
@@ -21,10 +21,10 @@ _ADVICE: Final = "install it on driver and executors with `pip install 'pyspark-
 
 @dataclass(frozen=True)
 class DataKey:
-    """The data key of one encoder, and its wrapped form for each key pair.
+    """The data key of one encoder, and the wrapped data key for each public key.
 
-    No second encoder may use it, because nonces are consecutive numbers. `wrapped` contains the name of each
-    key pair and the wrapped data key.
+    Use a data key in one encoder only, because the nonces of each encoder are consecutive numbers from the same start.
+    `wrapped` contains a pair for each public key: the name of the public key, and the wrapped data key.
     """
 
     key: bytes = field(repr=False)
@@ -32,10 +32,10 @@ class DataKey:
 
 
 def check_encryption(options: WriteOptions) -> None:
-    """Check that the package `cryptography` is installed if messages are encrypted.
+    """Check that the package `cryptography` is installed if the options request encryption.
 
-    The check runs on the driver, before any message is sent. It does not read the key files, because only
-    executors need them.
+    The check runs on the driver before any message is sent. It does not read the key files, because only executors need
+    the files.
 
     Raises:
         PrerequisiteMissing: The package is not installed.
@@ -49,7 +49,7 @@ def check_encryption(options: WriteOptions) -> None:
 
 
 def new_data_key(options: WriteOptions) -> DataKey | None:
-    """Return a fresh data key, or None if messages are not encrypted. Executor only.
+    """Return a new data key, or None if messages are not encrypted. This function runs on executors only.
 
     Raises:
         OptionError: A key file cannot be used.

@@ -1,4 +1,4 @@
-"""Filters on metadata of messages, for the kernel and for decoded rows."""
+"""Filters on the metadata of messages, for the kernel and for decoded rows."""
 
 from __future__ import annotations
 
@@ -13,30 +13,28 @@ from pyspark_pulsar.model.time_window import ALL_TIMES, TimeWindow
 
 @dataclass(frozen=True, slots=True)
 class RowFilter:
-    """The filter on metadata of messages, whose attributes the kernel reads.
+    """A filter on the metadata of messages. The kernel reads the attributes of an instance.
 
-    The default selects all messages.
-
-    A filtered message is not decoded, so it never causes an error. A damaged message causes one, because its
-    metadata cannot show whether it is selected.
+    The default selects all messages. A message that the filter does not select is not decoded, so it never causes an
+    error. A damaged message does cause an error, because its metadata cannot be trusted.
     """
 
     window: TimeWindow = ALL_TIMES
     """The window of `__publishTime` and `__eventTime`."""
     event_from: int | None = None
-    """The earliest `__eventTime`, in Unix milliseconds."""
+    """The first selected `__eventTime`, inclusive, in Unix milliseconds."""
     keys: frozenset[bytes] | None = None
-    """The selected values of `__key`. A null key is never selected."""
+    """The selected values of `__key`, or None to select all messages. A set never selects a message without a key."""
     slots: tuple[int, int] | None = None
-    """The hash slots of Pulsar's Key_Shared subscriptions: the first, and the first one after the last.
+    """The selected hash slots of Pulsar's Key_Shared subscriptions: first (inclusive) and end (exclusive), or None.
 
-    The ordering key of a message decides its slot, or its key if it has no ordering key. Without either, the
-    producer name and the sequence id decide.
+    The slot is a hash of the message's ordering key. A message without an ordering key uses its key. A message with
+    neither key uses its producer name and sequence id.
     """
 
     @property
     def published_from(self) -> int | None:
-        """The start of the window of publish times, in Unix milliseconds."""
+        """Return the first selected publish time, inclusive, in Unix milliseconds, or None if there is no bound."""
         return self.window.published_from
 
     @property
@@ -49,15 +47,17 @@ class RowFilter:
 
 
 SLOT_COLUMNS: Final = ("__orderingKey", "__key", "__producerName", "__sequenceId")
-"""The metadata columns that decide a row's slot."""
+"""The metadata columns that determine the hash slot of a row."""
 
 
 def within_slots(rows: pa.RecordBatch, slots: tuple[int, int]) -> pa.BooleanArray:
-    """Return which rows `RowFilter.slots` selects: the same rows that the kernel decodes.
+    """Return a boolean array: True for each row that `RowFilter.slots` selects.
+
+    The kernel selects the same messages when it decodes with this filter.
 
     Args:
-        rows: Has the `SLOT_COLUMNS`, of the types that reads return.
-        slots: The first hash slot, and the first one after the last.
+        rows: Rows with the `SLOT_COLUMNS`, in the types that reads return.
+        slots: The selected hash slots, from the first (inclusive) to the second (exclusive).
 
     """
     return pa.record_batch(_kernel.within_slots(rows.select(SLOT_COLUMNS), *slots)).column(0)

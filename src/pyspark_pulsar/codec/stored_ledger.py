@@ -1,6 +1,6 @@
 """Copies of ledgers in the formats of Pulsar's offloaders: wrappers of the kernel's `ObjectIndex` and `MapFile`.
 
-The argument `where` begins error messages. It names the ledger, its topic and the location of its copy.
+Error messages begin with the argument `where`, which contains the ledger, its topic and the location of its copy.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from pyspark_pulsar._kernel import (
 from pyspark_pulsar.errors import DamagedCopy
 
 HEAD_BYTES = 64 << 10
-"""Number of bytes of the file `data` that `map_file` needs; its header is far shorter."""
+"""Number of bytes at the start of the file `data` that `map_file` needs. The header of the file is far shorter."""
 
 
 def object_index(ledger: int, data: bytes, where: str) -> ObjectIndex:
-    """Parse all bytes of an index object.
+    """Parse an index object. `data` contains all bytes of the object.
 
     Raises:
         DamagedCopy: The bytes cannot be parsed.
@@ -33,7 +33,9 @@ def object_index(ledger: int, data: bytes, where: str) -> ObjectIndex:
 
 
 def map_file(ledger: int, head: bytes, index: bytes, where: str) -> MapFile:
-    """Parse a MapFile from the first `HEAD_BYTES` of `data` and all of `index`.
+    """Parse a MapFile.
+
+    `head` contains the first `HEAD_BYTES` bytes of the file `data`. `index` contains the whole file `index`.
 
     Raises:
         DamagedCopy: The bytes cannot be parsed.
@@ -44,10 +46,10 @@ def map_file(ledger: int, head: bytes, index: bytes, where: str) -> MapFile:
 
 
 def range_of(copy: ObjectIndex | MapFile, first: int, last: int, where: str) -> StoredEntries:
-    """Return a reader of the entries `first` to `last`, both inclusive. Feed it bytes from offset `start` on.
+    """Return a reader of the entries `first` to `last`, both inclusive. Pass the reader to `entries_in`.
 
     Raises:
-        DamagedCopy: The copy does not have these entries.
+        DamagedCopy: The copy does not contain these entries.
 
     """
     with _damage(where):
@@ -55,10 +57,15 @@ def range_of(copy: ObjectIndex | MapFile, first: int, last: int, where: str) -> 
 
 
 def entries_in(stored: StoredEntries, pieces: Iterable[bytes], where: str) -> Iterator[EntryBatch]:
-    """Yield the requested entries in the bytes from `stored.start` on, in order, each once.
+    """Yield the requested entries in order, each once.
+
+    Args:
+        stored: A reader from `range_of`.
+        pieces: The bytes of the copy from the offset `stored.start` onward, in pieces of any size.
+        where: The beginning of error messages.
 
     Raises:
-        DamagedCopy: The copy is damaged or lacks an entry. All entries before it were yielded.
+        DamagedCopy: The copy is damaged or lacks an entry. This function has yielded all earlier entries.
 
     """
     for piece in pieces:
@@ -85,6 +92,6 @@ def _damage(where: str) -> Iterator[None]:
         entry = f", entry {fault.entry}" if fault.entry >= 0 else ""
         reason = fault.message.partition(": ")[2] if fault.ledger >= 0 else fault.message
         raise DamagedCopy(
-            f"{where}{entry}: the offloaded copy cannot be used: {reason}; read the ledger from elsewhere "
+            f"{where}{entry}: the offloaded copy cannot be used: {reason}; read the ledger from another location "
             f"(readFrom=auto, bookie or broker), and offload it again"
         ) from None

@@ -1,11 +1,11 @@
 """Positions in a topic partition, and their order.
 
-A position denotes the *next message to read*: `ledger:entry:batchIndex`. So the start of a range is inclusive and
-its end exclusive, and no reader reads a message only to discard it.
+A position denotes the *next message to read*: `ledger:entry:batchIndex`. Therefore the start of a range is inclusive
+and its end is exclusive, and no reader reads a message only to discard the message.
 
 The order of positions is the order in which Pulsar stores messages. Ledger ids grow within a topic, and entry ids grow
-within a ledger. Gaps in ledger ids and entry ids are normal, for example for transaction markers and closed ledgers.
-They do not mean that messages are missing.
+within a ledger. Gaps between ids are normal, for example because of transaction markers and closed ledgers. A gap does
+not mean that a message is missing.
 """
 
 from __future__ import annotations
@@ -52,9 +52,9 @@ class Position:
 
 
 EARLIEST = Position(-1, -1, 0)
-"""The position before all messages, independent of the first ledger that retention has kept."""
+"""The position before all messages of a topic, even after retention has removed the first ledgers."""
 
 
 def after_entry(ledger: int, entry: int) -> Position:
-    """Return the position after a whole entry, or `EARLIEST` for the entry (-1, -1) of an empty topic."""
+    """Return the position after a whole entry, or `EARLIEST` if the entry is `-1:-1`, the last of an empty topic."""
     return EARLIEST if ledger < 0 or entry < 0 else Position(ledger, entry + 1, 0)

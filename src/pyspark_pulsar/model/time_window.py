@@ -1,8 +1,8 @@
-"""Time bounds of a topic partition, from the options of a query to the kernel.
+"""The times between which a query reads the messages of a topic partition.
 
-The options set a `TimeBound` for each end (`options.values.time_bound`). When the topic partitions are known, each gets
-a window. The window is a part of the range (`RangeRequest`) and of the split, and the kernel filters rows by it.
-Filters of a query on `__publishTime` narrow the window.
+The options of a query set a `TimeBound` for the start and for the end (`options.values.time_bound`). From these bounds,
+the driver computes a window for each topic partition. The window is a part of the range (`RangeRequest`) and of each
+split, and the kernel filters messages by the window. A filter of the query on `__publishTime` narrows the window.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ class TimeWindow:
     """Time bounds in Unix milliseconds, by the clocks of producers. None means no bound.
 
     Attributes:
-        published_from: The first publish time, inclusive.
-        published_before: The end of publish times, exclusive.
-        event_before: The end of event times, exclusive. Messages without an event time are inside.
+        published_from: The start of the publish times, inclusive.
+        published_before: The end of the publish times, exclusive.
+        event_before: The end of the event times, exclusive. A message without an event time is in the window.
 
     """
 
@@ -37,11 +37,11 @@ class TimeWindow:
 
     @property
     def bounds_publish_times(self) -> bool:
-        """Return whether a ledger can be outside of the window. Ledgers have publish times only."""
+        """Return whether the window bounds publish times. If so, all messages of a ledger can be outside the window."""
         return self.published_from is not None or self.published_before is not None
 
     def narrowed(self, other: TimeWindow) -> TimeWindow:
-        """Return the window of the messages that are in both windows."""
+        """Return the window that contains the messages in both windows."""
         return TimeWindow(
             _latest(self.published_from, other.published_from),
             _earliest(self.published_before, other.published_before),

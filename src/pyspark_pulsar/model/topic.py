@@ -1,18 +1,19 @@
-"""Names of topics: parse them, print them, and separate a partition from its topic.
+"""Names of topics: parsing, printing, and separating a partition index from the name of its topic.
 
 Grammar (`TopicName`, `NamespaceName` and `NamedEntity` of Pulsar 4.0.8):
-`{persistent|non-persistent}://tenant/namespace/local`. The short form `local` means `persistent://public/default/local`,
-and `tenant/namespace/local` means the persistent topic of that name. Tenants and namespaces
-consist of ASCII letters, digits and `- = : . _`. A local name may contain all characters but a slash, also blanks,
-quotes, `%` and control characters. A partition of a topic is itself a topic named `<topic>-partition-<N>`.
+`{persistent|non-persistent}://tenant/namespace/local`. The short form `local` is `persistent://public/default/local`,
+and `tenant/namespace/local` is `persistent://tenant/namespace/local`. Tenants and namespaces consist of ASCII
+letters, digits and `- = : . _`. A local name can contain any character except a slash, including blanks, quotes, `%`
+and control characters. A partition of a topic is itself a topic named `<topic>-partition-<N>`.
 
-Pulsar 5 has two more domains. `topic://tenant/namespace/local` is a scalable topic. Its messages are in
-segments, each a topic named `segment://tenant/namespace/local/<first hash>-<last hash>-<id>`, with hashes in
-four hexadecimal digits. Most modules do not support scalable topics and segments, so the parser refuses their
-names unless the caller allows them.
+Pulsar 5 has two more domains. `topic://tenant/namespace/local` is a scalable topic, whose messages are in segments. A
+segment is a topic named `segment://tenant/namespace/local/<first hash>-<last hash>-<id>`, and each hash has four
+hexadecimal digits. Most modules do not support scalable topics and segments. Therefore the parser refuses their names
+unless the caller allows scalable topics.
 
-This package refuses some names that brokers accept. Names of Pulsar 1 have a cluster between tenant and namespace. The
-admin REST API has no path for `.`, `..` and names with a zero byte.
+This package refuses some names that brokers accept. Names of Pulsar 1 are refused because they have a cluster between
+tenant and namespace. The names `.` and `..`, and names with a zero byte, are refused because the admin REST API has no
+path for them.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from pyspark_pulsar.pages import page
 _PARTITION: Final = re.compile(r"(?P<topic>.*)-partition-(?P<digits>\d{1,10})", re.DOTALL)
 _MOST_PARTITION: Final = 2**31 - 1
 _NAME_PART: Final = re.compile(r"[-=:.\w]+", re.ASCII)
-# The characters for which Java's Character.isWhitespace is true. A no-break space is not one of them.
+# The characters for which Java's Character.isWhitespace is true, so a no-break space is not included.
 _BLANK: Final = re.compile(r"[\t-\r\x1c-\x20\u1680\u2000-\u2006\u2008-\u200a\u2028\u2029\u205f\u3000]*")
 _SURROGATE: Final = re.compile(r"[\ud800-\udfff]")
 _PARTS: Final = 3  # tenant, namespace, local
@@ -40,7 +41,7 @@ _SEGMENT_NAME: Final = re.compile(
     re.DOTALL | re.ASCII,
 )
 _SYSTEM_TOPIC: Final = re.compile(r"^__|__transaction_pending_ack$")
-# The path of a URL reads these names as the current and the parent folder, even if they are percent-encoded.
+# In the path of a URL, these names mean the current and the parent folder, even if they are percent-encoded.
 _FOLDERS: Final = (".", "..")
 _HAS_CLUSTER: Final = (
     "expected tenant/namespace, got a name of Pulsar 1 with a cluster between tenant and namespace; "
@@ -84,7 +85,7 @@ def is_name(text: str) -> bool:
 
 @dataclass(frozen=True, slots=True, order=True)
 class TopicName:
-    """A full topic name, which may be the name of a partition."""
+    """A full topic name, which can also be the name of a partition."""
 
     domain: str
     namespace: Namespace
@@ -96,10 +97,11 @@ class TopicName:
 
         Args:
             text: The name.
-            scalable: Accept a scalable topic.
+            scalable: Whether to accept the name of a scalable topic.
 
         Raises:
-            TopicNameError: If the text is not a name, or is the name of a segment.
+            TopicNameError: The text is not a valid name, or it is the name of a segment. The name of a scalable topic
+                also raises if `scalable` is False.
 
         """
         domain, separator, rest = text.partition("://")
@@ -159,8 +161,8 @@ class TopicName:
     def partition(self) -> int:
         """Return the partition index at the end of the name, or -1 for a name without an index.
 
-        Pulsar also accepts digits of other scripts, so a topic that ends in `-partition-\u0663` has the index 3 there.
-        But that topic is not partition 3, and has its own messages. This property is -1 for such a topic.
+        Pulsar also accepts digits of other scripts, and assigns index 3 to a topic that ends in `-partition-\u0663`.
+        However, such a topic is not partition 3 and has its own messages. Therefore this property returns -1.
         """
         return _split_partition(self.local)[1]
 
@@ -188,7 +190,7 @@ def _refused(text: str, domain: str, rest: str) -> str:
 
 
 def _split_partition(local: str) -> tuple[str, int]:
-    """Split a local name into the name of the topic and the partition index, which is -1 without a suffix."""
+    """Split a local name into the topic's local name and the partition index. Without a suffix, the index is -1."""
     topic, digits = _split_as_pulsar(local)
     return (topic, int(digits)) if digits and digits.isascii() else (local, -1)
 
@@ -196,8 +198,8 @@ def _split_partition(local: str) -> tuple[str, int]:
 def _split_as_pulsar(local: str) -> tuple[str, str]:
     """Split a local name into the topic and the digits of the index, as Pulsar's `getPartitionIndex` does.
 
-    The digits are empty for a name without an index. An index has no leading zeros, so `01` is not an index, and it
-    fits into Java's int. Its digits may be of any script whose digits have 16 bits.
+    The digits are empty if the name has no index. An index has no leading zeros, so `01` is not an index. An index
+    fits into a signed 32-bit number. The digits can be of any script whose digits have 16-bit code points.
     """
     match = _PARTITION.fullmatch(local)
     if match is None:
@@ -209,7 +211,7 @@ def _split_as_pulsar(local: str) -> tuple[str, str]:
 
 
 def _fault(local: str) -> str | None:
-    """Return the expected form, in words, if a local name is invalid; otherwise None."""
+    """Return None if a local name is valid, otherwise a description of the expected form."""
     if _BLANK.fullmatch(_split_as_pulsar(local)[0]):
         return "a local name that is not blank before the suffix of a partition"
     if local in _FOLDERS or "\0" in local:
@@ -220,7 +222,7 @@ def _fault(local: str) -> str | None:
 
 
 def parse_listed(texts: Iterable[str]) -> tuple[list[TopicName], list[str]]:
-    """Return the topics of a broker's list, and the names in the list that this package cannot use."""
+    """Parse a broker's list. Return its topics, and the names in the list that this package cannot use."""
     topics: list[TopicName] = []
     unusable: list[str] = []
     for text in texts:
@@ -238,7 +240,8 @@ class TopicPartition:
     Attributes:
         topic: The name of the topic, without the suffix of a partition.
         index: The index of the partition, or the id of the segment; -1 for a topic without partitions.
-        hashes: The hashes of the keys in a segment, both inclusive. They are a part of its name.
+        hashes: The first and the last hash of the keys in a segment, both inclusive. The hashes are a part of the
+            segment's name. Without a segment, the value is None.
 
     """
 
@@ -251,7 +254,7 @@ class TopicPartition:
         """Parse the name of a topic, a partition, a segment, or a whole scalable topic, whose index is -1.
 
         Raises:
-            TopicNameError: If the text is none of these names.
+            TopicNameError: The text is none of these names.
 
         """
         match = _SEGMENT_NAME.fullmatch(text)

@@ -1,15 +1,16 @@
 """The segments of a scalable topic and their order (PIP-460, PIP-468 of Pulsar 5).
 
-Pulsar splits a busy segment and merges idle ones: it seals the old segments, and new segments take over their hashes.
-So the segments form a graph without cycles:
+Pulsar splits a busy segment into new segments, and merges idle segments into a new segment. The old segments are
+sealed, and the new segments receive the messages for the same hashes. The segments form a graph without cycles:
 
     sealed segment     accepts no more messages; its children contain the later messages for the keys of its hashes
     active segment     has no children yet
     a child's id       is greater than the ids of its parents
     a child's messages are all later than the last message of each of its parents
 
-So all segments that have ever contained a key form a chain with growing ids. The messages of a key are in order by
-(segment id, position). When a segment's retention ends, Pulsar removes the segment and its edges from the graph.
+Therefore all segments that have ever contained a key form a chain with growing ids. The order of a key's messages is
+the order of the pairs (segment id, position). When the retention of a segment ends, Pulsar removes the segment and its
+edges from the graph.
 """
 
 from __future__ import annotations
@@ -32,7 +33,8 @@ class TopicSegment:
         first_hash: The first hash of the keys in the segment, inclusive.
         last_hash: The last hash of the keys in the segment, inclusive.
         parents: The ids of the parents, including parents that Pulsar has removed.
-        legacy: For a topic that was migrated: the earlier topic or partition with the messages of this segment.
+        legacy: The earlier topic or partition that contains this segment's messages, if the scalable topic was migrated
+            from an earlier topic. Otherwise None.
 
     """
 
@@ -59,7 +61,7 @@ class TopicLayout:
 
     @property
     def partitions(self) -> list[TopicPartition]:
-        """Return the topic partitions of all segments, including sealed ones, in the order of ids."""
+        """Return the topic partitions of all segments, including sealed segments, in the order of ids."""
         return [self.partition(segment) for segment in self.segments]
 
     @property
@@ -69,7 +71,7 @@ class TopicLayout:
 
     @property
     def ancestors(self) -> Mapping[TopicPartition, frozenset[TopicPartition]]:
-        """Return for each segment the existing segments with earlier messages of the same keys."""
+        """Return a mapping from each segment to the existing segments with earlier messages of the same keys."""
         by_id = {segment.id: self.partition(segment) for segment in self.segments}
         found: dict[int, frozenset[TopicPartition]] = {}
         for segment in self.segments:
@@ -86,10 +88,10 @@ def topic_layout(topic: TopicName, segments: Iterable[TopicSegment], where: str)
     Args:
         topic: The scalable topic.
         segments: The segments in any order.
-        where: The beginning of the error's text.
+        where: The beginning of the error message.
 
     Raises:
-        ProtocolError: If the segments do not form such a graph.
+        ProtocolError: The segments do not form a graph of a scalable topic.
 
     """
     ordered = sorted(segments, key=lambda segment: segment.id)
@@ -105,12 +107,13 @@ def _faults(segment: TopicSegment) -> Iterable[str]:
     if not 0 <= segment.first_hash <= segment.last_hash <= _MOST_HASH:
         yield f"segment {segment.id} with the hashes {segment.first_hash} to {segment.last_hash}"
     if any(parent >= segment.id for parent in segment.parents):
-        yield f"segment {segment.id} with parents {list(segment.parents)}, expected smaller ids"
+        yield f"segment {segment.id} with the parents {list(segment.parents)}, which must have smaller ids"
 
 
 def readable_segments(layout: TopicLayout, drained: Collection[TopicPartition]) -> set[TopicPartition]:
-    """Return the segments that a query may read without breaking the order of a key.
+    """Return the segments that a query can read now without breaking the order of any key's messages.
 
-    The query must have read all existing ancestors of these segments to their end (`drained`).
+    A segment is in the result if all its existing ancestors are in `drained`, the segments that the query has read to
+    their end.
     """
     return {partition for partition, before in layout.ancestors.items() if before.issubset(drained)}

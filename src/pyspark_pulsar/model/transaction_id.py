@@ -5,4 +5,5 @@ from __future__ import annotations
 from typing import TypeAlias
 
 TransactionId: TypeAlias = tuple[int, int]
-"""The most and least significant 64 bits, unsigned. The first 16 bits are the id of the coordinator."""
+"""The most and the least significant 64 bits of the id, unsigned. The most significant 64 bits are the number of the
+coordinator."""

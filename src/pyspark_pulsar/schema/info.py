@@ -1,7 +1,7 @@
-"""A schema as Pulsar's registry stores it.
+"""Schemas in the form in which Pulsar's schema registry stores them.
 
-Names and numbers are the same as in Java's `org.apache.pulsar.common.schema.SchemaType`. Wire numbers are the same as
-in `Schema.Type` of PulsarApi.proto, which has no negative numbers.
+The schema types have the names and numbers of Java's `org.apache.pulsar.common.schema.SchemaType`. The wire numbers of
+the types come from `Schema.Type` in PulsarApi.proto, which has no negative numbers.
 """
 
 from __future__ import annotations
@@ -15,7 +15,10 @@ from pyspark_pulsar.errors import SchemaError
 
 _WIRE_AUTO_CONSUME = 21
 VERSION_BYTES: Final = 8
-"""The length of a version in Pulsar's own registry, which counts versions as big-endian 64-bit integers."""
+"""The length in bytes of a schema version in Pulsar's default registry.
+
+The default registry numbers the versions of a schema from 0, as big-endian 64-bit integers.
+"""
 
 
 class SchemaType(IntEnum):
@@ -49,9 +52,9 @@ class SchemaType(IntEnum):
 
     @property
     def wire_number(self) -> int:
-        """Return the number in a protocol `Schema`.
+        """Return the number of the type in the protocol message `Schema`.
 
-        BYTES and the AUTO types are sent as `None` (0). Only AUTO_CONSUME has a number of its own.
+        The protocol has no number for BYTES, AUTO and AUTO_PUBLISH, so these types are sent as `None` (0).
         """
         if self is SchemaType.AUTO_CONSUME:
             return _WIRE_AUTO_CONSUME
@@ -59,7 +62,7 @@ class SchemaType(IntEnum):
 
     @classmethod
     def from_wire(cls, number: int) -> SchemaType:
-        """Return the type for the number in a protocol `Schema`. Raise SchemaError for an unknown number."""
+        """Return the type with a number in the protocol message `Schema`. Raise SchemaError for an unknown number."""
         if number == _WIRE_AUTO_CONSUME:
             return cls.AUTO_CONSUME
         if 0 <= number <= cls.PROTOBUF_NATIVE:
@@ -71,7 +74,7 @@ class SchemaType(IntEnum):
 
     @classmethod
     def from_name(cls, name: str) -> SchemaType:
-        """Return the type for its name in the REST API, such as "AVRO". Raise SchemaError for unknown names."""
+        """Return the type with a name in the REST API, such as "AVRO". Raise SchemaError for an unknown name."""
         try:
             return cls[name]
         except KeyError:
@@ -88,9 +91,9 @@ class SchemaInfo:
     Attributes:
         name: The name of the schema in the registry.
         type: The type of the schema.
-        document: The schema data of the registry: an Avro schema as UTF-8 JSON for AVRO and JSON, empty for primitives.
-        properties: Key and value, sorted by key, so that equal schemas compare equal.
-        version: The opaque version in the registry, which messages contain; None before registration.
+        document: The schema data in the registry: an Avro schema as UTF-8 JSON for AVRO and JSON, empty for primitives.
+        properties: Pairs of key and value, sorted by key so that equal schemas compare equal.
+        version: The opaque bytes by which the registry and messages identify the version; None before registration.
 
     """
 
@@ -110,18 +113,18 @@ class SchemaInfo:
         properties: Iterable[tuple[str, str]] = (),
         version: bytes | None = None,
     ) -> SchemaInfo:
-        """Make a schema from the fields of a protocol `Schema` and its version."""
+        """Return the schema in the fields of a protocol message `Schema`, with its version."""
         pairs = tuple(sorted(properties))
         return cls(name, SchemaType.from_wire(type_number), schema_data, pairs, version)
 
     @classmethod
     def from_rest(cls, *, name: str, answer: Mapping[str, object]) -> SchemaInfo:
-        """Make a schema from the JSON answer of `GET /admin/v2/schemas/{tenant}/{namespace}/{topic}/schema`.
+        """Return the schema in the JSON response of `GET /admin/v2/schemas/{tenant}/{namespace}/{topic}/schema`.
 
-        The version number becomes eight big-endian bytes, as in messages.
+        The version number becomes eight big-endian bytes, which is its form in messages.
 
         Raises:
-            SchemaError: If the answer has another form, or a type that this package does not know.
+            SchemaError: If the response has another form, or if this package does not know the schema type.
 
         """
         kind, data, number = answer.get("type"), answer.get("data", ""), answer.get("version")
@@ -138,9 +141,9 @@ class SchemaInfo:
 
     @property
     def version_count(self) -> int | None:
-        """Return the version as a number, as Pulsar's own registry counts from 0.
+        """Return the version number, which Pulsar's default registry counts from 0.
 
-        Return None before registration, and for a version of another registry.
+        The number is None before registration, and for a version that does not have eight bytes.
         """
         is_count = self.version is not None and len(self.version) == VERSION_BYTES
         return int.from_bytes(self.version or b"", "big", signed=True) if is_count else None

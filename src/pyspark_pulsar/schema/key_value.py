@@ -1,8 +1,9 @@
-"""KEY_VALUE schemas: two schemas that the registry stores as one.
+"""KEY_VALUE schemas, which combine a key schema and a value schema in one registry schema.
 
-The data is `i32 length, data of the key's schema, i32 length, data of the value's schema`, in big-endian order. A
-length of -1 or 0 means no data; Java writes -1. The properties name both schemas, and where a message contains its key.
-Source: `org.apache.pulsar.client.impl.schema.KeyValueSchemaInfo` of Pulsar 4.0.8.
+The schema data is `i32 length, data of the key's schema, i32 length, data of the value's schema`, with big-endian
+lengths. A length of -1 or 0 means empty data, for which Java writes -1. The properties contain the names, types and
+properties of both schemas. The property `kv.encoding.type` is SEPARATED if the message key contains the key of the
+pair, and INLINE if the payload does. Source: `org.apache.pulsar.client.impl.schema.KeyValueSchemaInfo` of Pulsar 4.0.8.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from pyspark_pulsar.errors import SchemaError
 from pyspark_pulsar.schema.info import SchemaInfo, SchemaType
 
 SCHEMA_NAME: Final = "KeyValue"
-"""The name of each KEY_VALUE schema in Java."""
+"""The name that Java's client registers for every KEY_VALUE schema."""
 
 _ENCODING: Final = "kv.encoding.type"
 _INLINE: Final = "INLINE"
@@ -27,7 +28,10 @@ _ADVICE: Final = "register the schema again with Pulsar's own client"
 
 @dataclass(frozen=True)
 class KeyValueSchemas:
-    """The schemas of a pair. If `separated`, the message's key contains the key; otherwise the payload does."""
+    """The key schema and the value schema of a KEY_VALUE schema.
+
+    If `separated` is true, the message key contains the key of the pair. Otherwise the payload contains key and value.
+    """
 
     key: SchemaInfo
     value: SchemaInfo
@@ -35,7 +39,12 @@ class KeyValueSchemas:
 
 
 def split(info: SchemaInfo, *, topic: str) -> KeyValueSchemas:
-    """Split a KEY_VALUE schema. Raise SchemaError if the schema is malformed, or if a side is a pair itself."""
+    """Return the key schema and the value schema of a KEY_VALUE schema.
+
+    Raises:
+        SchemaError: If the schema is malformed, or if its key or value is another KEY_VALUE schema.
+
+    """
     where = f"topic {topic}, KEY_VALUE schema"
     properties = dict(info.properties)
     encoding = properties.get(_ENCODING) or _INLINE
@@ -55,7 +64,7 @@ def split(info: SchemaInfo, *, topic: str) -> KeyValueSchemas:
 
 
 def join(schemas: KeyValueSchemas) -> SchemaInfo:
-    """Return the schema to register for a pair, in the form of Java's client."""
+    """Return the KEY_VALUE schema to register for two schemas, in the form that Java's client writes."""
     sides = {"key": schemas.key, "value": schemas.value}
     document = b"".join(_LENGTH.pack(len(side.document)) + side.document for side in sides.values())
     properties = {_ENCODING: _SEPARATED if schemas.separated else _INLINE}
@@ -68,7 +77,7 @@ def join(schemas: KeyValueSchemas) -> SchemaInfo:
 
 def _take(data: bytes, where: str) -> tuple[bytes, bytes]:
     if len(data) < _LENGTH.size:
-        raise SchemaError(f"{where}: expected a length of 4 bytes, got {len(data)} bytes; {_ADVICE}")
+        raise SchemaError(f"{where}: expected a length field of 4 bytes, got {len(data)} bytes; {_ADVICE}")
     (length,) = _LENGTH.unpack_from(data)
     rest = data[_LENGTH.size :]
     if length == -1:

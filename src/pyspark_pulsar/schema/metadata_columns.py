@@ -1,7 +1,7 @@
-"""The metadata columns of every topic. Their names begin with two underscores.
+"""The metadata columns of every topic, whose names begin with two underscores.
 
-All are nullable, because Spark treats each column of a data source as nullable. Timestamps are instants in microseconds
-with the zone UTC, as Spark requires. Pulsar itself stores milliseconds.
+All metadata columns are nullable, because Spark treats each column of a data source as nullable. Timestamp columns
+contain microseconds and have the time zone UTC, as Spark requires. Pulsar itself stores times in milliseconds.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ DEFAULT_FIELDS: Final = (
     pa.field("__eventTime", _INSTANT),
     pa.field("__messageProperties", STRING_MAP_TYPE),
 )
-"""The columns that a read adds by default after the value columns, in this order."""
+"""The metadata columns that a read returns by default, in this order, after the value columns."""
 
 ON_REQUEST_FIELDS: Final = (
     pa.field("__partition", pa.int32()),
@@ -46,10 +46,13 @@ ON_REQUEST_FIELDS: Final = (
     pa.field("__index", pa.int64()),
     pa.field("__brokerPublishTime", _INSTANT),
 )
-"""The columns that a read adds only if option `columns` names them."""
+"""The metadata columns that a read does not return by default.
+
+Option `columns` can name each of these columns. A read of topics with different schemas also adds `__schemaVersion`.
+"""
 
 FIELDS: Final = {field.name: field for field in DEFAULT_FIELDS + ON_REQUEST_FIELDS}
-"""All metadata columns by name."""
+"""All metadata columns that a read can return, by name."""
 
 WRITTEN: Final = (
     "__key",
@@ -60,7 +63,7 @@ WRITTEN: Final = (
     "__deliverAt",
     "__replicationClusters",
 )
-"""The columns that a write stores with the message, or that determine how it sends the message."""
+"""The metadata columns whose values a write sends with the message, or uses to choose how to send the message."""
 
 WRITABLE: Final = FIELDS | {
     "__deliverAt": pa.field("__deliverAt", _INSTANT),
@@ -68,17 +71,23 @@ WRITABLE: Final = FIELDS | {
 }
 """All metadata columns that a write accepts, by name.
 
-The delivery time and the replication clusters are for writes only, because Pulsar does not report them to readers.
+`__deliverAt` and `__replicationClusters` exist only for writes, because Pulsar does not send their values to readers.
 """
 
 SEQUENCE_ID: Final = "__sequenceId"
-"""A column that a write stores only if the user named the producer. Otherwise Pulsar assigns the value."""
+"""The column that a write uses for sequence ids only if the user names the producer.
+
+Without a producer name, the write ignores the column, and Pulsar assigns the sequence ids.
+"""
 
 TOMBSTONE: Final = "__tombstone"
-"""An internal column for the kernel, which marks the rows to write as null values. Users cannot set it."""
+"""An internal column that marks the rows for which the kernel writes null values. Users cannot set this column."""
 
 ROUTING: Final = "__topic"
-"""The column with the topic of a row, for a write without option `topic`."""
+"""The column that names the topic of each row in a write without option `topic`."""
 
 SET_BY_PULSAR: Final = tuple(name for name in FIELDS if name not in (*WRITTEN, ROUTING))
-"""The columns that a write accepts and ignores, because Pulsar assigns them. So rows of a read can be written."""
+"""The columns that a write accepts and ignores, because Pulsar assigns their values.
+
+A write can therefore accept the rows that a read returned.
+"""

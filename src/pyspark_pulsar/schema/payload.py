@@ -1,4 +1,4 @@
-"""The format of a payload's bytes, as the kernel needs it, made from a registry schema."""
+"""Conversion of registry schemas to payload formats, by which the kernel decodes and encodes payloads."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from pyspark_pulsar.schema.types.exchange import optional_type
 from pyspark_pulsar.schema.unfolding import UNFOLDED_ONCE, Omission, Unfolding
 
 KEY_VALUE_TYPE: Final = "key_value"
-"""The kernel's name of a schema that consists of two schemas."""
+"""The kernel's name for the format of a KEY_VALUE schema."""
 
 KEY_COLUMN: Final = "key"
 
@@ -36,15 +36,17 @@ _ARROW_TYPES: Final = {primitive.value_type: primitive.arrow_type for primitive 
 
 @dataclass(frozen=True)
 class PayloadSchema:
-    """The format of a payload. The driver makes it for the executors, so it is picklable.
+    """The format of a payload. The driver sends instances to executors, so instances can be pickled.
 
     Attributes:
-        value_type: The kernel's name of the type: a primitive, the format of a record, or `key_value`.
-        value_schema: The fields of a record, in the units of `definition`; other types have none.
-        definition: An Avro schema for Avro and JSON, a plan for Protobuf; other types have none.
-        pair: The sides of a `key_value` type; other types have none.
-        omitted: The fields that no column can contain. `value_schema` and a reader's `definition` lack them.
-        shows_more: Whether the format has fields that only some queries request, and that tables lack.
+        value_type: The kernel's name for the type: a primitive, a record format such as `avro`, or `key_value`.
+        value_schema: The fields of a record, in the time units of `definition`. Primitives, pairs and formats from
+            `written_schema` have no fields.
+        definition: For Avro and JSON, an Avro schema as JSON text. For Protobuf, a plan as JSON text. Otherwise None.
+        pair: The key format and the value format of the type `key_value`; otherwise None.
+        omitted: The fields that no column can contain. `value_schema` and a reader's `definition` lack these fields.
+        shows_more: Whether the format has fields that columns contain only because of `.schema(...)` or option
+            `recursiveFieldMaxDepth`. Tables lack these fields.
 
     """
 
@@ -58,9 +60,9 @@ class PayloadSchema:
 
 @dataclass(frozen=True)
 class KeyValuePair:
-    """The sides of a KEY_VALUE schema, each a primitive or a record.
+    """The key format and the value format of a KEY_VALUE schema. Each format is a primitive or a record.
 
-    If `separated`, the message's key contains the key; otherwise the payload does.
+    If `separated` is true, the message key contains the key of the pair. Otherwise the payload contains key and value.
     """
 
     key: PayloadSchema
@@ -75,18 +77,19 @@ def payload_schema(
     descriptor: DescriptorFile | None = None,
     unfolding: Unfolding = UNFOLDED_ONCE,
 ) -> PayloadSchema:
-    """Return the format of payloads with a registry schema. Fields are nullable as in their definition.
+    """Return the format of payloads that have a registry schema.
 
-    The result omits the fields that no column can contain.
+    A field is nullable if the schema allows null. The format omits the fields that no column can contain.
 
     Args:
         info: The registry schema.
         topic: The topic, for errors.
-        descriptor: The user's Protobuf message. `info` must then be a Protobuf schema, or no schema.
+        descriptor: The user's Protobuf message. With a descriptor, `info` must be a Protobuf schema or have type NONE
+            or BYTES.
         unfolding: How types that contain themselves become columns.
 
     Raises:
-        SchemaError: If the schema is not valid.
+        SchemaError: If the schema is malformed or not supported.
 
     """
     if descriptor is not None:
@@ -117,12 +120,12 @@ def payload_schema(
 
 
 def for_writing(info: SchemaInfo, *, topic: str) -> PayloadSchema:
-    """Return the format for a writer, whose messages contain every field of the schema.
+    """Return the format for writing, in which messages contain every field of the schema.
 
-    The writer writes null for a field that no column can contain.
+    A write stores null in a field that no column can contain.
 
     Raises:
-        SchemaError: If the schema is not valid.
+        SchemaError: If the schema is malformed or not supported.
 
     """
     payload = payload_schema(info, topic=topic)
@@ -134,7 +137,7 @@ def for_writing(info: SchemaInfo, *, topic: str) -> PayloadSchema:
 
 
 def pair_payload(key: PayloadSchema, value: PayloadSchema, *, separated: bool) -> PayloadSchema:
-    """Return the format of a pair, made of the formats of its sides."""
+    """Return the `key_value` format that combines a key format and a value format."""
     sides = ((KEY_COLUMN, key), (VALUE_COLUMN, value))
     omitted = tuple(one.below(f"{name}.") for name, side in sides for one in side.omitted)
     pair, shows_more = KeyValuePair(key, value, separated), key.shows_more or value.shows_more
@@ -142,12 +145,12 @@ def pair_payload(key: PayloadSchema, value: PayloadSchema, *, separated: bool) -
 
 
 def value_document(info: SchemaInfo) -> str:
-    """Return the Avro document by which values of an AVRO or JSON schema are encoded. Raise SchemaError if invalid."""
+    """Return the Avro document of an AVRO or JSON schema. Raise SchemaError if the document is not UTF-8."""
     return json_document(info.text) if info.type is SchemaType.JSON else info.text
 
 
 def with_times_as_numbers(payload: PayloadSchema, *, where: str) -> PayloadSchema:
-    """Return the format with dates and times of JSON as numbers, in the unit of the topic's schema."""
+    """Return the format in which JSON contains dates and times as numbers, in the units of the topic's schema."""
     if payload.pair is not None:
         key = with_times_as_numbers(payload.pair.key, where=where)
         value = with_times_as_numbers(payload.pair.value, where=where)
@@ -160,9 +163,9 @@ def with_times_as_numbers(payload: PayloadSchema, *, where: str) -> PayloadSchem
 
 
 def for_reading(payload: PayloadSchema) -> PayloadSchema:
-    """Return the format for a reader, in which all fields of a JSON record are nullable.
+    """Return the format for reading, in which all fields of a JSON record are nullable.
 
-    Messages in JSON have no schema version, so any message may be older than a required field.
+    The kernel decodes JSON without the schema version of the message, so any message can lack a required field.
     """
     if payload.pair is not None:
         key, value = for_reading(payload.pair.key), for_reading(payload.pair.value)
@@ -176,19 +179,28 @@ def for_reading(payload: PayloadSchema) -> PayloadSchema:
 def protobuf_payload(
     plan: ProtobufPlan, where: str, version: str = "", *, unfolding: Unfolding = UNFOLDED_ONCE
 ) -> PayloadSchema:
-    """Return the format of Protobuf messages. Errors name `where` and `version`. Raise SchemaError if invalid."""
+    """Return the format of Protobuf messages. Raise SchemaError if columns cannot contain the messages.
+
+    Args:
+        plan: The plan of the messages.
+        where: The origin of the plan, for errors of this function.
+        version: The version number in the registry, for errors of the kernel.
+        unfolding: How types that contain themselves become columns.
+
+    """
     held = column_plan(plan, unfolding, where=where)
     fields, document = held.plan.fields(where=where), held.plan.document(version)
     return PayloadSchema(PROTOBUF_VALUE, fields, document, omitted=held.omitted, shows_more=held.shows_more)
 
 
 def written_schema(info: SchemaInfo, *, topic: str) -> PayloadSchema:
-    """Return the format of another version of a topic's schema, from which a decoder resolves to the reader's format.
+    """Return the writer's format of a schema version. A decoder resolves this format to the reader's format.
 
-    The result includes fields that no column can contain, because a decoder reads only the reader's fields.
+    The writer's format includes fields that no column can contain, because a decoder skips fields that the reader
+    lacks.
 
     Raises:
-        SchemaError: If the schema is not valid.
+        SchemaError: If the schema is malformed or not supported.
 
     """
     if info.type in PROTOBUF_TYPES:
@@ -204,7 +216,7 @@ def written_schema(info: SchemaInfo, *, topic: str) -> PayloadSchema:
 
 
 def columns_of(payload: PayloadSchema) -> pa.Schema:
-    """Return the columns of a payload for a reader, in the units of its definition."""
+    """Return the columns into which a reader decodes a payload, in the time units of the payload's definition."""
     if payload.pair is not None:
         sides = ((KEY_COLUMN, payload.pair.key), (VALUE_COLUMN, payload.pair.value))
         return pa.schema([pa.field(name, side_type(side)) for name, side in sides])
@@ -214,7 +226,7 @@ def columns_of(payload: PayloadSchema) -> pa.Schema:
 
 
 def side_type(side: PayloadSchema) -> pa.DataType:
-    """Return the type of the column for one side of a pair. A record becomes a struct."""
+    """Return the column type for a key format or a value format. A record becomes a struct."""
     if side.value_schema is not None:
         return pa.struct(list(side.value_schema))
     return _ARROW_TYPES[side.value_type]

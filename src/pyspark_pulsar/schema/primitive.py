@@ -1,8 +1,9 @@
-"""Topics whose value is a primitive, which becomes the single column `value`.
+"""Primitive schema types, whose values become the single column `value`.
 
-For a reader, BYTES, NONE and a topic without a schema are the same: the column contains the payload unchanged. DATE,
-TIME and TIMESTAMP are Java's old classes, which all store an instant in milliseconds. Their day and time of day are in
-UTC. Spark has microseconds, so a read of INSTANT, LOCAL_TIME and LOCAL_DATE_TIME drops the digits below.
+If the schema type is BYTES or NONE, or if the topic has no schema, the column contains the payload unchanged. DATE,
+TIME and TIMESTAMP are the types of Java's old date classes, which store an instant in milliseconds. A read of DATE or
+TIME returns the day or the time of day of the instant in UTC. A read of INSTANT, LOCAL_TIME or LOCAL_DATE_TIME drops
+the digits below a microsecond, because Spark's times have microseconds.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ VALUE_COLUMN: Final = "value"
 
 @dataclass(frozen=True)
 class Primitive:
-    """A primitive of the registry: the kernel's name, the Arrow type, and the schema name that Java registers."""
+    """A primitive schema type: its name in the kernel, its Arrow type, and the schema name in Java's client."""
 
     value_type: str
     arrow_type: pa.DataType
@@ -37,7 +38,7 @@ PRIMITIVES: Final = {
     SchemaType.INT64: Primitive("int64", pa.int64(), "INT64"),
     SchemaType.FLOAT: Primitive("float", pa.float32(), "Float"),
     SchemaType.DOUBLE: Primitive("double", pa.float64(), "Double"),
-    # The types that a write registers precede the types with equal columns that a read supports (`primitive_for`).
+    # `primitive_for` returns the first match, so the types that a write registers precede others with the same column.
     SchemaType.LOCAL_DATE: Primitive("local_date", pa.date32(), "LocalDate"),
     SchemaType.LOCAL_TIME: Primitive("local_time", pa.time64("ns"), "LocalTime"),
     SchemaType.INSTANT: Primitive("instant", pa.timestamp("us", tz="UTC"), "Instant"),
@@ -48,14 +49,14 @@ PRIMITIVES: Final = {
 }
 
 RECORD_TYPES: Final = {SchemaType.AVRO: "avro", SchemaType.JSON: "json"}
-"""The kernel's names of the schema types whose value is a record with an Avro document."""
+"""The kernel's names for the schema types whose values are records that an Avro document describes."""
 
 
 def primitive_of(info: SchemaInfo | None, *, topic: str) -> Primitive | None:
-    """Return the primitive of a schema, or None if the schema is a record (AVRO, JSON).
+    """Return the primitive of a schema, or None if the schema has the record type AVRO or JSON.
 
     Raises:
-        SchemaError: If this package cannot decode the type.
+        SchemaError: If the type is neither a primitive nor a record type.
 
     """
     if info is None or info.type is SchemaType.NONE:
@@ -72,9 +73,9 @@ def primitive_of(info: SchemaInfo | None, *, topic: str) -> Primitive | None:
 
 
 def primitive_for(arrow_type: pa.DataType) -> SchemaType | None:
-    """Return the first schema type in `PRIMITIVES` that stores values of an Arrow type unchanged, or None.
+    """Return the schema type that a write registers for values of an Arrow type, or None if no primitive fits.
 
-    A write registers this type.
+    The result is the first type in `PRIMITIVES` that stores the values unchanged.
     """
     for schema_type, primitive in PRIMITIVES.items():
         if primitive.arrow_type == arrow_type:

@@ -1,4 +1,4 @@
-"""The input and output of a read's decoder, which the driver resolves from a registry schema and the columns."""
+"""The schema of a read, which the driver derives from a registry schema and the requested columns."""
 
 from __future__ import annotations
 
@@ -24,19 +24,20 @@ DEFAULT_CORRUPT_COLUMN: Final = "_corrupt_record"
 
 @dataclass(frozen=True)
 class ReadSchema:
-    """The knowledge that a decoder needs about the value. The driver makes it for the executors, so it is picklable.
+    """The value format and the columns of a read. The driver sends instances to executors, so instances can be pickled.
 
     Attributes:
-        value: The format of the value. Messages of other versions are resolved to its document. For JSON, all its
-            fields are nullable.
+        value: The format of the value, to which the decoder resolves messages of other schema versions. For JSON, all
+            fields of the format are nullable.
         output_schema: The columns that the read returns, in Spark's types, all nullable.
         value_columns: All columns of the value, including columns that the read does not return.
         info: The registry schema from which this schema was made; None if the topic has no schema.
-        corrupt_column: The name of the column for the payloads of messages that cannot be decoded; None if a field of
-            the value has the same name.
-        own_schemas: A digest of the schema of each topic, for a read of several topics; empty for a single topic.
-        payload_column: The name of an output column for kept payloads; None if the read keeps no payloads. It contains
-            the payload of a message that cannot be decoded, and of a message whose columns do not determine it.
+        corrupt_column: The name of the column for the payloads of messages that cannot be decoded; None if a value
+            field has this name.
+        own_schemas: In a read of several topics, a digest of all topics and their schemas; empty for a single topic.
+        payload_column: The name of an output column for original payloads; None if the read returns no payloads. The
+            column contains the payloads of messages that cannot be decoded, and of messages that the other columns do
+            not determine.
         keeps_all_payloads: Whether `payload_column` contains the payloads of all messages.
 
     """
@@ -58,9 +59,10 @@ class ColumnChoice:
     Attributes:
         names: The columns in the order of the result; "*" means all value columns. None means all value columns, the
             corrupt-record column if `shows_bad_rows`, the default metadata columns, and the columns in `further`.
-        further: Further metadata columns, if `names` is None.
-        corrupt_column: The name of the column for messages that cannot be decoded.
-        shows_bad_rows: Whether the result includes the corrupt-record column, if `names` is None.
+        further: Additional metadata columns, which the result includes only if `names` is None.
+        corrupt_column: The name of the column for the payloads of messages that cannot be decoded.
+        shows_bad_rows: Whether the result includes the corrupt-record column without `names`. If true, a value field
+            with the name of that column is an error.
 
     """
 
@@ -79,15 +81,15 @@ def resolve_read_schema(
     payload: PayloadSchema | None = None,
     unfolding: Unfolding = UNFOLDED_ONCE,
 ) -> ReadSchema:
-    """Return the schema of a read of a topic.
+    """Return the schema for a read of one topic, or of several topics that are read as one table.
 
     Args:
         info: The registry schema; None if the topic has no schema, so that its value is read as bytes.
         topic: The topic, for errors.
         columns: The requested columns, or only their names.
         descriptor: The user's Protobuf message, for a topic whose schema does not describe the messages.
-        payload: The format of the values, if topics with different schemas are read together (`topic_family`). It
-            already reflects `unfolding`.
+        payload: For topics with different schemas, the common format of the values, from `topic_family` with the same
+            `unfolding`; otherwise None.
         unfolding: How types that contain themselves become columns.
 
     Raises:
@@ -118,11 +120,14 @@ def known_columns(values: pa.Schema, corrupt_column: str | None) -> dict[str, pa
 
 
 def check_output(output: pa.Schema, values: pa.Schema, corrupt_column: str | None, topic: str) -> None:
-    """Raise SchemaError for a corrupt-record column without a value column: the read would find no bad rows."""
+    """Raise SchemaError if the output has the corrupt-record column but no value column.
+
+    A read without value columns decodes no values, so the read would find no bad rows.
+    """
     if corrupt_column in output.names and not set(output.names) & set(values.names):
         raise SchemaError(
-            f"topic {topic}: expected a value column beside {corrupt_column}, got none; a read without value "
-            f"columns decodes no values, so it finds no bad rows. Name a value column ({', '.join(values.names)})"
+            f"topic {topic}: expected a value column beside {corrupt_column}, got none, so the read would find no bad "
+            f"rows; add a value column ({', '.join(values.names)})"
         )
 
 
@@ -137,7 +142,7 @@ def _refuse_collisions(fields: pa.Schema, choice: ColumnChoice, topic: str) -> N
     if choice.corrupt_column in reserved:
         raise SchemaError(
             f"topic {topic}: expected a name for the corrupt-record column that no other column has, "
-            f"got {choice.corrupt_column}; choose one by option 'columnNameOfCorruptRecord'"
+            f"got {choice.corrupt_column}; set option 'columnNameOfCorruptRecord' to another name"
         )
 
 
@@ -156,15 +161,17 @@ def _select(
         if name not in known:
             omission = omission_of(name, omitted)
             if omission is not None:
-                raise SchemaError(f"topic {topic}: no column holds {omission.text()}; request other columns")
+                raise SchemaError(
+                    f"topic {topic}: no column can contain {omission.text()}; request other columns"
+                )
             raise SchemaError(
                 f"topic {topic} has no column {name}{suggestion(name, known)}; it has {', '.join(known)}"
             )
     repeated = sorted(name for name, count in Counter(names).items() if count > 1)
     if repeated or not names:
         raise SchemaError(
-            f"topic {topic}: expected columns without duplicates, got "
-            f"{', '.join(repeated) + ' again' if repeated else 'none'}; change option 'columns'"
+            f"topic {topic}: expected one or more columns without duplicates, got "
+            f"{', '.join(repeated) + ' more than once' if repeated else 'none'}; change option 'columns'"
         )
     output = pa.schema([known[name] for name in names])
     check_output(output, values, corrupt, topic)
@@ -172,7 +179,7 @@ def _select(
 
 
 def suggestion(name: str, known: Iterable[str]) -> str:
-    """Return the end of an error about an unknown column name: the advice what to do."""
+    """Return the remedy for an error about an unknown column name."""
     folded = {candidate.casefold(): candidate for candidate in known}
     close = get_close_matches(name.casefold(), folded, n=1, cutoff=0.6)
     return f"; did you mean {folded[close[0]]}?" if close else "; check the name"

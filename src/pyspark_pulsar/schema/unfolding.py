@@ -1,4 +1,4 @@
-"""The depth to which types become columns, and the fields that no column can contain."""
+"""Settings for types that contain themselves, and descriptions of the fields that no column can contain."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ DEPTH_OPTION: Final = "recursiveFieldMaxDepth"
 
 @dataclass(frozen=True)
 class Unfolding:
-    """A choice of how types that contain themselves become columns.
+    """The settings that determine how types that contain themselves become columns.
 
     Attributes:
-        depth: How often a type that contains itself may occur on the path to a field, as in Spark's Avro and Protobuf
-            readers. 1 omits each field that repeats a surrounding type.
-        wanted: The columns of `.schema(...)`, in Spark's types. They reach deeper if they name members, and may request
-            the raw form of a field.
+        depth: How often a type that contains itself can occur on the path to a field, as in Spark's Avro and Protobuf
+            readers. With a depth of 1, the columns lack each field that repeats a surrounding type.
+        wanted: The columns of `.schema(...)` in Spark's types, or None. Members that these columns name are read beyond
+            `depth`. A column of type string or binary can request a field in its raw form.
 
     """
 
@@ -30,7 +30,7 @@ class Unfolding:
     wanted: pa.Schema | None = None
 
     def of_side(self, name: str) -> Unfolding:
-        """Return the unfolding of a column whose members are a schema of their own."""
+        """Return the unfolding for the key schema or the value schema of a pair. `name` is `key` or `value`."""
         if self.wanted is None:
             return self
         side = member_of(pa.struct(list(self.wanted)), name)
@@ -48,7 +48,7 @@ class Omission:
 
     Attributes:
         path: The path of the field.
-        why: The reason.
+        why: The reason why no column can contain the field, for errors.
         required: Whether a writer must set the field.
         is_recursion: Whether the reason is a type that contains itself.
 
@@ -60,16 +60,16 @@ class Omission:
     is_recursion: bool = False
 
     def below(self, prefix: str) -> Omission:
-        """Return the omission with the path from a surrounding record or pair."""
+        """Return the omission with `prefix` before its path. `prefix` is the path of a surrounding record or pair."""
         return replace(self, path=f"{prefix}{self.path}")
 
     def text(self) -> str:
-        """Return the field and the reason, for a message."""
+        """Return the path of the field and the reason, for an error text."""
         return f"{self.path} ({self.why})"
 
 
 class NotHeld(Exception):
-    """A type that no column can contain. The conversion omits the nearest field around it."""
+    """An exception for a type that no column can contain. The conversion omits the nearest field around the type."""
 
     def __init__(self, why: str, *, is_recursion: bool = False) -> None:
         super().__init__(why)
@@ -84,24 +84,24 @@ class NotHeld(Exception):
         )
 
     def at(self, path: str, *, required: bool) -> Omission:
-        """Return the omission of a field."""
+        """Return the omission of the field at `path`, for the reason of this exception."""
         return Omission(path, self.why, required, self.is_recursion)
 
 
 class Omissions(list[Omission]):
-    """The omissions of a walk through a definition.
+    """The fields that a walk through a schema definition omits.
 
-    The list contains all omitted columns, but at most the first thousand omitted members of columns. Types that contain
-    each other have more paths than a message can show.
+    The list contains every omitted column. After 1000 omissions, the list accepts no omitted members of columns,
+    because types that contain each other can have millions of paths.
     """
 
     def note(self, omission: Omission) -> None:
-        """Add an omission, within the limit."""
+        """Add an omission, unless the list is full and the omitted field is a member of a column."""
         if len(self) < _MAX_OMISSIONS or "." not in omission.path:
             self.append(omission)
 
     def repeat(self, omitted: Iterable[Omission], path: str) -> None:
-        """Add the omissions of a type that the walk met before, now at `path`."""
+        """Add the omissions of a type that the walk converted before, with `path` before their own paths."""
         for omission in omitted:
             if len(self) >= _MAX_OMISSIONS:
                 break
@@ -113,19 +113,19 @@ class Omissions(list[Omission]):
 
 
 def omission_of(name: str, omitted: Iterable[Omission]) -> Omission | None:
-    """Return the omission of a column or member, or None if the name was not omitted."""
+    """Return the omission whose path is `name`, or None if no omitted field has this path."""
     return next((omission for omission in omitted if omission.path == name), None)
 
 
 def member_of(wanted: pa.DataType | None, name: str) -> pa.DataType | None:
-    """Return the wanted type of a struct's member, or None if the member is not wanted."""
+    """Return the type that the query requests for a struct's member, or None if the query does not name the member."""
     if wanted is None or not types.is_struct(wanted) or wanted.get_field_index(name) < 0:
         return None
     return wanted.field(name).type
 
 
 def item_of(wanted: pa.DataType | None) -> pa.DataType | None:
-    """Return the wanted type of a list's items or a map's values, or None if they are not wanted."""
+    """Return the type that the query requests for a list's items or a map's values, or None without a request."""
     if wanted is None:
         return None
     if types.is_list(wanted):

@@ -26,7 +26,10 @@ _SHOWN: Final = 5
 _BY_DOCUMENT: Final = (SchemaType.AVRO, SchemaType.JSON)
 
 OlderSchemas = Callable[[], Iterable[SchemaInfo]]
-"""Returns earlier versions of the topic's schema, latest first. Called only if the latest version lacks a column."""
+"""A function that returns earlier versions of the topic's schema, latest first.
+
+`restrict_to` calls the function only if the latest version lacks a column.
+"""
 
 
 def restrict_to(
@@ -37,10 +40,11 @@ def restrict_to(
     older: OlderSchemas = tuple,
     unfolding: Unfolding = UNFOLDED_ONCE,
 ) -> ReadSchema:
-    """Return the read schema that returns exactly the columns of `.schema(...)`, in their order.
+    """Return a read schema whose output is exactly the columns of `.schema(...)`, in their order.
 
-    A column may be a value or metadata column or the corrupt-record column. It may omit members of structs, and may
-    have a wider type that loses no digits. A field that only an earlier version has is null in messages that lack it.
+    A column can be a value column, a metadata column or the corrupt-record column. A column type can omit members of
+    structs, and can be wider if no digits are lost. A column can also be a field that only earlier schema versions
+    have. In messages without the field, the column is null.
 
     Args:
         resolved: The read schema without `.schema(...)`.
@@ -50,7 +54,7 @@ def restrict_to(
         unfolding: How types that contain themselves become columns.
 
     Raises:
-        SchemaError: If a column cannot be read. The message names each such column, its type, and the expected type.
+        SchemaError: If a column cannot be read. The error names each such column, its type and the expected type.
 
     """
     if user_schema.equals(resolved.output_schema):
@@ -59,12 +63,12 @@ def restrict_to(
     known = known_columns(extended.value_columns, extended.corrupt_column)
     faults = [fault for field in user_schema for fault in _faults(field, known)]
     if faults:
-        # The message lists the topic's columns only if a column is missing, and not for a wrong type.
+        # The error lists the topic's columns only if a column is missing, and not for a wrong type.
         listed = "" if set(user_schema.names) <= known.keys() else f"; the topic has {', '.join(known)}"
         if extended.value.omitted:
-            # The query may name a member of an omitted type.
+            # The error lists omitted fields, because a column that is not found is possibly one of these fields.
             left_out = ", ".join(omission.text() for omission in extended.value.omitted[:_SHOWN])
-            listed += f"; no column holds {left_out}"
+            listed += f"; no column can contain {left_out}"
         raise SchemaError(
             f"topic {topic}: the schema requests columns that cannot be read: {'; '.join(faults)}{listed}"
         )

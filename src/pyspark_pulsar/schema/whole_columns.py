@@ -1,12 +1,14 @@
-"""A check whether columns contain all information of the messages of a version.
+"""A check whether columns contain all information in the messages of a schema version.
 
-A table stores the columns of a message and not its payload. A later reader may resolve the message to another schema,
-so the columns must be equivalent to the payload.
+A table stores the columns of a message instead of its payload. A later reader can resolve the message to another
+schema, so the columns must be equivalent to the payload.
 
-    AVRO      The writer's schema describes a message exactly. The columns are complete if that schema made them, and if
-              no type loses digits. The kernel checks messages for maps and decimals in unusual forms.
-    PROTOBUF  The kernel checks each message. But a reader refuses all messages of a version in which one of its fields
-              has another type. So the schema of the columns must have all fields of the version.
+    AVRO      The writer's schema describes a message exactly. The columns are complete if the reader uses the writer's
+              schema, and if no type loses digits. The kernel also checks each message for maps and decimals in unusual
+              forms.
+    PROTOBUF  The kernel checks each message. In addition, the schema of the columns must have all fields of the
+              version, with equal types. Otherwise another reader could refuse the version because of a field's type,
+              although a read of the columns would succeed.
     JSON      The kernel checks each message.
 """
 
@@ -27,13 +29,13 @@ _FINER_THAN_COLUMNS: Final = ("timestamp-nanos", "local-timestamp-nanos", "durat
 
 
 def columns_are_whole(reader: PayloadSchema, written: PayloadSchema, own: PayloadSchema | None) -> bool:
-    """Return whether the columns of a reader contain all information of the messages of a version.
+    """Return whether the columns of a reader contain all information in the messages of a schema version.
 
     Args:
-        reader: The schema whose columns are stored.
-        written: The writer's schema of the version.
-        own: The writer's schema of the version from which `reader` was made. None if the messages name
-            no version, so that each reader decodes them with its own version.
+        reader: The format whose columns the table stores.
+        written: The writer's format of the version.
+        own: The writer's format of the version from which `reader` was made. None if the messages name no version,
+            because each reader decodes such messages with its own version.
 
     """
     if reader.pair is not None:
@@ -62,7 +64,10 @@ class _Plans:
         self._compared: set[tuple[int, int]] = set()
 
     def is_part(self, written: int, own: int) -> bool:
-        """Return whether the other message has all fields of a message, with the same types."""
+        """Return whether message `own` has all fields of message `written`, with the same types.
+
+        Both arguments are indices of messages, `written` in the plan of the version and `own` in the reader's plan.
+        """
         if (written, own) in self._compared:
             return True
         self._compared.add((written, own))

@@ -108,8 +108,11 @@ def flip_metadata(data: bytes) -> bytes:
 
 
 DAMAGES: dict[str, tuple[Callable[[Offloaded, str], None], str]] = {
-    "no index": (lambda stored, key: obstore.delete(stored.bucket, f"{key}-index"), "it does not exist"),
-    "no data": (lambda stored, key: obstore.delete(stored.bucket, key), "it does not exist"),
+    "no index": (
+        lambda stored, key: obstore.delete(stored.bucket, f"{key}-index"),
+        "the copy does not exist",
+    ),
+    "no data": (lambda stored, key: obstore.delete(stored.bucket, key), "the copy does not exist"),
     "short data": (damage_data(lambda data: data[:-10]), "instead of"),
     "a flipped bit in an entry": (damage_data(lambda data: flip(data, len(data) - 5)), "checksum mismatch"),
     "a flipped bit in the metadata of an entry": (damage_data(flip_metadata), "checksum mismatch"),

@@ -124,7 +124,7 @@ def test_the_planner_leaves_out_what_cannot_be_read(
         small.found()
     obstore.delete(small.bucket, f"{key}-index")
     with pytest.raises(
-        LedgerUnavailable, match=rf"as s3://ledgers/{key}-index, got: it does not exist \(404"
+        LedgerUnavailable, match=rf"as s3://ledgers/{key}-index, got: the copy does not exist \(404"
     ):
         small.found()
 
@@ -178,7 +178,9 @@ def strict_store(cluster: PulsarCluster) -> Iterator[str]:
 
 def test_refused_credentials_are_said_so_and_not_repeated(strict_store: str, small: Offloaded) -> None:
     secrets = (("access_key_id", "AKIDNOBODY"), ("secret_access_key", "NOTASECRET"))
-    with pytest.raises(TieredStorageUnavailable, match=r"no permission to read it .*403 Forbidden") as failed:
+    with pytest.raises(
+        TieredStorageUnavailable, match=r"no permission to read the copy .*403 Forbidden"
+    ) as failed:
         small.found(tiered_storage_options=(*secrets, ("endpoint", strict_store)))
     said = repr(failed.value) + str(failed.value.__cause__) + str(failed.value.__context__)
     assert not [secret for _, secret in secrets if secret in str(failed.value)], said

@@ -184,8 +184,8 @@ def test_messages_without_their_key_follow_the_failure_action(
     plain.close()
 
     for options, reason in (
-        ({}, "no private key is given for 'one'"),
-        ({DEFAULT: pairs["two"].private}, "another pair's"),
+        ({}, "no private key is configured for 'one'"),
+        ({DEFAULT: pairs["two"].private}, "another key pair"),
     ):
         with pytest.raises(Exception, match="DecryptionError") as caught:
             read_topic(topic, **options).collect()

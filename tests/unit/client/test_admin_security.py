@@ -1,4 +1,4 @@
-"""Credentials for the admin REST API, and servers that must not receive them. The servers here are no Pulsar."""
+"""Tests that only trusted servers receive the credentials for the admin REST API. The test servers are not Pulsar."""
 
 from __future__ import annotations
 
@@ -23,8 +23,9 @@ Serve = Callable[..., tuple[str, list[str | None]]]
 
 @pytest.fixture
 def serve() -> Iterator[Serve]:
-    """Return `serve(answer, certificate)`: a server's URL, and the header Authorization of each request that
-    it received.
+    """Return a function that starts a server, and returns its URL and a list.
+
+    The list contains the header Authorization of each request that the server receives.
     """
     servers: list[ThreadingHTTPServer] = []
 

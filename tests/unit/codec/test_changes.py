@@ -108,5 +108,5 @@ def test_the_key_of_a_delete_has_its_type_again(kind: pa.DataType, key: bytes, v
 
 
 def test_a_key_of_another_type_than_the_column_is_reported() -> None:
-    with pytest.raises(SchemaError, match="column id: expected deletes"):
+    with pytest.raises(SchemaError, match="column id: expected the key of each delete"):
         changed("id", VALUES, (b"abc", {}))

@@ -135,7 +135,10 @@ def test_a_single_column_is_a_primitive_only_where_the_table_says_so(text: str) 
         ("| `record<next: itself>` | left out | |", "| `record<next: itself>` | refused | |"),
         ("| `float` | `float` | `float` |", "| `float` | `double` | `float` |"),
         ("| `repeated int64` | `array<bigint>` | `array<bigint>` |", "| `repeated int64` | `bigint` | |"),
-        ("`bigint` | a nullable `bigint`, and so for every scalar |", "`bigint` | `string` |"),
+        (
+            "`bigint` | a nullable `bigint`; the same applies to every nullable scalar |",
+            "`bigint` | `string` |",
+        ),
         ("`int` and `string` | `int` and `string` |", "`int` and `string` | `bigint` and `string` |"),
     ],
 )

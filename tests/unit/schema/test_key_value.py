@@ -60,8 +60,8 @@ def test_the_default_encoding_is_inline_bytes() -> None:
 @pytest.mark.parametrize(
     ("info", "message"),
     [
-        (pair(b""), "key: expected a length of 4 bytes, got 0 bytes"),
-        (pair(EMPTY), "value: expected a length of 4 bytes, got 0 bytes"),
+        (pair(b""), "key: expected a length field of 4 bytes, got 0 bytes"),
+        (pair(EMPTY), "value: expected a length field of 4 bytes, got 0 bytes"),
         (pair(b"\0\0\0\2x"), "key: expected a schema of 2 bytes, got 1 bytes"),
         (pair(b"\xff\xff\xff\xfe" + EMPTY), "key: expected a schema of -2 bytes"),
         (pair(EMPTY * 2 + b"x"), "no data after its two schemas, got 1 bytes"),
@@ -169,7 +169,7 @@ def test_another_encoding_or_format_than_the_topic_has_is_refused() -> None:
         SchemaError, match="has no KEY_VALUE schema, expected a KEY_VALUE schema with inline keys"
     ):
         resolve_write_schema(columns, plain, topic="t", key_value_encoding="inline")
-    with pytest.raises(SchemaError, match="value format json, which neither side has"):
+    with pytest.raises(SchemaError, match="value format json, which neither the key nor the value has"):
         resolve_write_schema(columns, separated, topic="t", value_format="json")
     with pytest.raises(SchemaError, match="'both' is not known: expected inline or separated"):
         resolve_write_schema(columns, None, topic="t", key_value_encoding="both")

@@ -121,7 +121,7 @@ def test_columns_are_in_the_requested_order() -> None:
     [
         (["__publishtime"], "did you mean __publishTime?"),
         (["nope"], "check the name"),
-        (["id", "*"], "id again"),
+        (["id", "*"], "id more than once"),
         ([], "got none"),
     ],
 )

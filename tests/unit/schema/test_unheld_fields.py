@@ -267,7 +267,7 @@ def test_columns_name_the_reason_for_a_missing_field() -> None:
         (NODE, "next", r"a\.b\.Node contains itself"),
         (ORDER, "amount", "38 digits"),
     ]:
-        with pytest.raises(SchemaError, match=rf"{TOPIC}: no column holds {name} \(.*{why}"):
+        with pytest.raises(SchemaError, match=rf"{TOPIC}: no column can contain {name} \(.*{why}"):
             resolve_read_schema(info(document), topic=TOPIC, columns=[name])
         assert resolve_read_schema(info(document), topic=TOPIC, columns=["id"]).output_schema.names == ["id"]
 

@@ -196,7 +196,7 @@ def test_the_column_for_bad_rows() -> None:
     assert "bad" not in resolved(columns=ColumnChoice(corrupt_column="bad")).output_schema.names
     for name in ("id", "__key"):
         with pytest.raises(
-            SchemaError, match=f"got {name}; choose one by option 'columnNameOfCorruptRecord'"
+            SchemaError, match=f"got {name}; set option 'columnNameOfCorruptRecord' to another name"
         ):
             resolved(columns=ColumnChoice(shows_bad_rows=True, corrupt_column=name))
     # A field with that name is a field, where no bad rows are shown.

@@ -1,1 +1,1 @@
-"""Client of the admin REST API, with a class for each subject, as in Pulsar's own `PulsarAdmin`."""
+"""A client of Pulsar's admin REST API, with one class for each subject like Pulsar's own `PulsarAdmin`."""

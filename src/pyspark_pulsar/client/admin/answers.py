@@ -1,4 +1,4 @@
-"""Checks of JSON answers, and the reason in a broker's refusal of a change."""
+"""Checks of JSON answers, and the reason in an answer that refuses a change."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ _SHOWN: Final = 600
 
 
 def as_object(answer: Any, where: str) -> dict[str, Any]:
-    """Check that an answer is a JSON object, and return the object.
+    """Return the answer, after a check that it is a JSON object.
 
     Args:
-        answer: The parsed answer.
+        answer: The parsed JSON.
         where: The beginning of the error message.
 
     Raises:
@@ -31,19 +31,19 @@ def as_object(answer: Any, where: str) -> dict[str, Any]:
 
 
 def as_text_map(answer: Any, where: str) -> dict[str, str]:
-    """Return a map of texts from a JSON object or an empty answer. Raise the errors of `as_object`."""
+    """Convert a JSON object to a map of strings, and None to an empty map. Raise the errors of `as_object`."""
     return {} if answer is None else {str(key): str(value) for key, value in as_object(answer, where).items()}
 
 
 def as_names(answer: Any, where: str) -> list[str]:
-    """Check that an answer is a list of names, and return the list.
+    """Return the answer, after a check that it is a list of names.
 
     Args:
-        answer: The parsed answer.
+        answer: The parsed JSON.
         where: The beginning of the error message.
 
     Raises:
-        ProtocolError: The answer is not an array of texts.
+        ProtocolError: The answer is not a JSON array of strings.
 
     """
     if not isinstance(answer, list) or not all(isinstance(name, str) for name in answer):
@@ -52,7 +52,10 @@ def as_names(answer: Any, where: str) -> list[str]:
 
 
 def reason_of(text: str) -> str:
-    """Return the broker's reason for a refusal in one line, from `reason` or the HTML-escaped `message`."""
+    """Return the broker's reason for a refusal as one line of at most 600 characters.
+
+    The reason is the field `reason` of the JSON object `text`, or its HTML-escaped field `message`.
+    """
     try:
         document = json.loads(text)
     except (ValueError, RecursionError):

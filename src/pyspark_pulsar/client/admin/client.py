@@ -1,6 +1,6 @@
-"""The client of the admin REST API: one connection pool, and an attribute with the requests of each subject.
+"""The client of the admin REST API, with one connection pool and one attribute for each subject.
 
-The subjects are the same as in Pulsar's own `PulsarAdmin`:
+The subjects have the names of Pulsar's own `PulsarAdmin`:
 
     with AdminClient(options) as admin:
         admin.topics.create(topic, partitions=3)
@@ -22,12 +22,12 @@ from pyspark_pulsar.options import ConnectionOptions
 class AdminClient(RestClient):
     """A client of the admin REST API, for the driver and executors.
 
-    Instances are safe to use from several threads. Close them, or use them as context managers. All methods of all
-    subjects raise the errors of `RestClient`, and the errors in their own docstrings.
+    Instances are safe to use from several threads. Close an instance, or use an instance as a context manager. Each
+    method of a subject raises the errors of `RestClient`, and the errors that the method's docstring lists.
     """
 
     def __init__(self, options: ConnectionOptions, patience_ms: int | None = None, threads: int = 8) -> None:
-        """Create the subjects over one connection pool. The arguments are the same as for `RestClient`."""
+        """Create the subjects with one common connection pool. `RestClient` describes the arguments."""
         super().__init__(options, patience_ms, threads)
         self.bookies = Bookies(self)
         self.brokers = Brokers(self)

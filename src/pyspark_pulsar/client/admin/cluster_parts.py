@@ -1,4 +1,4 @@
-"""Clusters, brokers, bookies and tenants over the admin REST API.
+"""Requests to the admin REST API about clusters, brokers, bookies and tenants.
 
 Source of the resources: `Clusters`, `Brokers`, `Bookies` and `Tenants` of Pulsar's admin API v2.
 """
@@ -22,19 +22,19 @@ class Clusters:
         self._rest = rest
 
     def names(self) -> tuple[str, ...]:
-        """Return the names of all clusters that this cluster knows, including its own."""
+        """Return the names of all clusters that this cluster knows, including this cluster, in alphabetical order."""
         where = "listing the clusters"
         return tuple(sorted(as_names(self._rest.get(resource("clusters"), where), where)))
 
 
 @dataclass(frozen=True, slots=True)
 class BrokerVersion:
-    """The version and the clock of a broker."""
+    """The version of a broker, and the time by the broker's clock."""
 
     text: str
-    """The version, such as 4.0.8."""
+    """The version, such as `4.0.8`."""
     clock: datetime | None
-    """The broker's time of the answer, to the second; None if the answer has no date."""
+    """The time at which the broker answered, in whole seconds. None if the answer contains no date."""
 
 
 class Brokers:
@@ -44,7 +44,7 @@ class Brokers:
         self._rest = rest
 
     def version(self) -> BrokerVersion:
-        """Return the version of the broker that answers. Every role that may connect may send this request."""
+        """Return the version of the broker that answers. This request needs no permission except to connect."""
         answer = self._rest.change("GET", resource("brokers", "version"), "reading the version of Pulsar")
         try:
             clock = parsedate_to_datetime(answer.date)
@@ -60,7 +60,7 @@ class Bookies:
         self._rest = rest
 
     def hosts(self) -> dict[str, str]:
-        """Return the hosts that operators assigned in racks-info, by bookie id. Only superusers may call this."""
+        """Return the hosts that operators set in racks-info, by bookie id. Only superusers may send this request."""
         where = "listing the racks of bookies"
         answer = as_object(self._rest.get(resource("bookies", "racks-info"), where) or {}, where)
         try:
@@ -72,7 +72,7 @@ class Bookies:
             ) from None
 
     def ids(self) -> tuple[str, ...]:
-        """Return the ids of the bookies that are up. Only superusers may call this."""
+        """Return the ids of all registered bookies. Only superusers may send this request."""
         where = "listing the bookies"
         answer = as_object(self._rest.get(resource("bookies", "all"), where), where)
         try:
@@ -88,14 +88,14 @@ class Tenants:
         self._rest = rest
 
     def names(self) -> tuple[str, ...]:
-        """Return the names of the tenants that the role may list."""
+        """Return the names of the tenants that the role may list, in alphabetical order."""
         where = "listing the tenants"
         return tuple(sorted(as_names(self._rest.get(resource("tenants"), where), where)))
 
     def exists(self, tenant: str) -> bool:
         """Return whether the tenant exists.
 
-        If the role may not read tenants, the request is for the namespaces of the tenant instead.
+        If the role may not read the tenant, the method lists the tenant's namespaces instead.
         """
         for kind in ("tenants", "namespaces"):
             try:

@@ -1,6 +1,6 @@
-"""Locations of a ledger's entries, parsed from the text in an answer of `internalStats?metadata=true`.
+"""A parser for ledger metadata, which is a text in the answer to `internalStats?metadata=true`.
 
-Source: BookKeeper's `LedgerMetadataImpl.toSafeString()`, which returns a Java `toString` and not JSON:
+Source: BookKeeper's `LedgerMetadataImpl.toSafeString()`. The text has the form of a Java `toString`, and is not JSON:
 `LedgerMetadata{formatVersion=3, ensembleSize=3, writeQuorumSize=2, ..., digestType=CRC32C, password=OMITTED,
 ensembles={0=[a:3181, b:3181, c:3181], 120=[a:3181, d:3181, c:3181]}, customMetadata={...}}`.
 """
@@ -14,14 +14,14 @@ from pyspark_pulsar.client.ledger import Ensemble, LedgerMetadata
 
 _WRITE_QUORUM: Final = re.compile(r"\bwriteQuorumSize=(\d+)")
 _DIGEST: Final = re.compile(r"\bdigestType=(\w+)")
-# BookKeeper's class BookieId allows neither brackets, commas nor spaces in ids.
+# BookKeeper's class BookieId forbids brackets, commas and spaces in ids.
 _ENSEMBLES: Final = re.compile(r"\bensembles=\{((?:\d+=\[[^\[\]]*\](?:, )?)+)\}")
 _ENSEMBLE: Final = re.compile(r"(\d+)=\[([^\[\]]*)\]")
 _DIGESTS: Final = {"CRC32C": "CRC32C", "CRC32": "CRC32", "MAC": "HMAC", "DUMMY": "DUMMY"}
 
 
 def parse_ledger_metadata(text: str) -> LedgerMetadata | None:
-    """Parse ledger metadata. Return None if the text is incomplete; a reader then queries the bookies."""
+    """Parse ledger metadata. Return None if the text is incomplete or invalid, so that readers query the bookies."""
     quorum, digest, ensembles = _WRITE_QUORUM.search(text), _DIGEST.search(text), _ENSEMBLES.search(text)
     if quorum is None or digest is None or ensembles is None or digest[1] not in _DIGESTS:
         return None

@@ -1,4 +1,7 @@
-"""Namespaces over the admin REST API. Source of the resources: `Namespaces` of Pulsar's admin API v2 (4.0.8)."""
+"""Requests to the admin REST API about namespaces.
+
+Source of the resources: `Namespaces` of Pulsar's admin API v2 (4.0.8).
+"""
 
 from __future__ import annotations
 
@@ -27,9 +30,9 @@ class Namespaces:
         self._rest = rest
 
     def of_tenant(self, tenant: str) -> tuple[Namespace, ...]:
-        """List the namespaces of a tenant. Only admins of the tenant may list them.
+        """List the namespaces of a tenant. Only admins of the tenant may list the namespaces.
 
-        The list omits namespaces of Pulsar 1, whose names contain a cluster.
+        The list omits namespaces of Pulsar 1, because the names of such namespaces contain a cluster.
         """
         where = f"listing the namespaces of tenant {tenant}"
         names = as_names(self._rest.get(resource("namespaces", tenant), where), where)
@@ -43,7 +46,7 @@ class Namespaces:
     def exists(self, namespace: Namespace) -> bool:
         """Return whether the namespace exists.
 
-        If the role may not read the properties of the namespace, the request is for its topics instead.
+        If the role may not read the namespace's properties, the method lists the namespace's topics instead.
         """
         try:
             self.properties(namespace)
@@ -61,7 +64,7 @@ class Namespaces:
         return True
 
     def properties(self, namespace: Namespace) -> dict[str, str]:
-        """Return the namespace's own properties.
+        """Return the properties that are set on the namespace.
 
         Raises:
             NamespaceNotFoundError: The namespace does not exist.
@@ -72,7 +75,7 @@ class Namespaces:
         return as_text_map(get_in_namespace(self._rest, path, where), where)
 
     def policies(self, namespace: Namespace) -> dict[str, Any]:
-        """Return all policies in the broker's form.
+        """Return all policies of the namespace, as the broker's JSON object.
 
         Raises:
             NamespaceNotFoundError: The namespace does not exist.
@@ -99,11 +102,11 @@ class Namespaces:
         if status == _NOT_FOUND:
             raise NamespaceNotFoundError(
                 f"{where}: expected an existing tenant, got {namespace.tenant}, which does not exist; let an "
-                "administrator create it"
+                "administrator create the tenant"
             )
 
     def delete(self, namespace: Namespace) -> None:
-        """Delete a namespace and Pulsar's system topics in it.
+        """Delete a namespace, with Pulsar's system topics in the namespace.
 
         Raises:
             NamespaceNotFoundError: The namespace does not exist.
@@ -118,11 +121,11 @@ class Namespaces:
             raise no_namespace(where)
         if change.status == _CONFLICT:
             raise NamespaceNotEmptyError(
-                f"{where}: expected no topics, got {reason_of(change.text)}; delete its topics, or add CASCADE"
+                f"{where}: expected no topics, got {reason_of(change.text)}; delete the topics, or add CASCADE"
             )
 
     def set_property(self, namespace: Namespace, key: str, value: str) -> None:
-        """Set a property of the namespace.
+        """Set one property of the namespace.
 
         Raises:
             NamespaceNotFoundError: The namespace does not exist.
@@ -132,7 +135,7 @@ class Namespaces:
         self._change("PUT", namespace_resource(namespace, "properties"), where, {key: value})
 
     def remove_property(self, namespace: Namespace, key: str) -> None:
-        """Remove a property of the namespace, if the namespace has the property.
+        """Remove a property from the namespace. If the property does not exist, nothing changes.
 
         Raises:
             NamespaceNotFoundError: The namespace does not exist.
@@ -147,7 +150,7 @@ class Namespaces:
 
 
 def get_in_namespace(rest: RestClient, path: str, where: str) -> Any:
-    """Return the answer of `RestClient.get` for a path that exists if and only if its namespace exists.
+    """Call `RestClient.get` with a path below a namespace. A missing path means that the namespace does not exist.
 
     Raises:
         NamespaceNotFoundError: The namespace does not exist.
@@ -160,7 +163,8 @@ def get_in_namespace(rest: RestClient, path: str, where: str) -> Any:
 
 
 def no_namespace(where: str) -> NamespaceNotFoundError:
-    """Return the error for a missing namespace. `where` begins its message."""
+    """Return the error for a missing namespace. The error message begins with `where`."""
     return NamespaceNotFoundError(
-        f"{where}: expected an existing namespace, got an unknown name; check tenant and namespace, or create it"
+        f"{where}: expected an existing namespace, got an unknown name; check the name of the tenant "
+        f"and the namespace, or create the namespace"
     )

@@ -1,8 +1,8 @@
-"""Paths of the admin REST API. Only this module builds paths from names, so no name leads to another resource.
+"""Paths of the admin REST API. Only this module builds paths, so that no name in a path can change the resource.
 
-Source: the server of Pulsar 4.0.8 (Jersey on Jetty). The server decodes a path once, then resolves `.` and `..` as
-folders, quoted or not, and refuses a zero byte. The server decodes the local names of topics like a part of a form, and
-decodes names in schema paths twice.
+Source: the server of Pulsar 4.0.8 (Jersey on Jetty). The server decodes a path once, and then resolves `.` and `..` as
+folders, even if they were percent-encoded. The server refuses a zero byte. The server decodes the local name of a topic
+like a value of a form, and decodes names in schema paths twice.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _QUERY: Final = re.compile(r"(?:[A-Za-z0-9._~=&+-]|%[0-9A-Fa-f]{2})*")
 
 
 def resource(*names: str, **query: str) -> str:
-    """Build a path from names, each below the previous one, and append the query."""
+    """Join percent-encoded names to a path, and append the query."""
     path = "/".join(quote(name, safe="") for name in names)
     return f"{path}?{urlencode(query)}" if query else path
 
@@ -30,12 +30,12 @@ def namespace_resource(namespace: Namespace, *names: str, **query: str) -> str:
 
 
 def topic_resource(topic: TopicName, *names: str, **query: str) -> str:
-    """Build a path below the topic with exactly this name, which may be a partition."""
+    """Build a path below a topic. The topic can be a partition of a partitioned topic."""
     return resource(*_folders(topic), topic.local, *names, **query)
 
 
 def topics_resource(domain: str, namespace: Namespace, *names: str, **query: str) -> str:
-    """Build a path below the topics of a namespace."""
+    """Build a path below the topics of one domain in a namespace."""
     return resource(domain, namespace.tenant, namespace.name, *names, **query)
 
 
@@ -45,19 +45,20 @@ def schema_resource(topic: TopicName, *names: str, **query: str) -> str:
 
 
 def transaction_resource(kind: str, topic: TopicName, *names: str) -> str:
-    """Build a path below `/admin/v3` for transactions of a topic."""
+    """Build a path below `/admin/v3` for the transactions of a topic."""
     return resource("transactions", kind, topic.namespace.tenant, topic.namespace.name, topic.local, *names)
 
 
 def check_path(path: str, where: str) -> None:
-    """Check that no name in the path leads to another resource.
+    """Check that no name in the path can change the resource.
 
     Args:
         path: The path, without `/admin/<version>/`.
         where: The beginning of the error message.
 
     Raises:
-        OptionError: A name is empty, `.` or `..`, contains a zero byte, or is not quoted.
+        OptionError: A name is empty, is `.` or `..`, contains a zero byte, or is not percent-encoded. Or the query is
+            not percent-encoded.
 
     """
     names, _, query = path.partition("?")
@@ -65,8 +66,8 @@ def check_path(path: str, where: str) -> None:
         meant = unquote(name)
         if meant in _FOLDERS or "\0" in meant or not _QUOTED.fullmatch(name):
             raise OptionError(
-                f"{where}: expected a name that the admin REST API has a path for, got {meant!r}; choose a name that "
-                f"is not empty, '.' or '..', and has no zero byte"
+                f"{where}: expected a name that a path of the admin REST API can contain, got {meant!r}; choose a "
+                f"name that is not empty, '.' or '..', and has no zero byte"
             )
     if not _QUERY.fullmatch(query):
         raise OptionError(

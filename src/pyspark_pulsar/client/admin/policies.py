@@ -1,4 +1,4 @@
-"""Policies of namespaces and topics over the admin REST API. A limit of -1 means no limit.
+"""Requests to the admin REST API about policies of namespaces and topics.
 
 Source of the resources: `Namespaces` and `PersistentTopics` of Pulsar's admin API v2 (4.0.8).
 """
@@ -24,23 +24,24 @@ class Policies:
         self._rest = rest
 
     def set_retention(self, where: Namespace | TopicName, minutes: int, megabytes: int) -> None:
-        """Set how long and how much of the acknowledged messages brokers keep.
+        """Set the retention: for how long, and up to which size, brokers retain acknowledged messages.
 
         Args:
             where: The namespace or topic.
-            minutes: How long: -1 is without limit.
-            megabytes: How much, in MiB: -1 is without limit. With 0 for both, brokers keep nothing.
+            minutes: The duration in minutes. The value -1 means no limit.
+            megabytes: The size in MiB. The value -1 means no limit. If `minutes` and `megabytes` are 0, brokers retain
+                no acknowledged messages.
 
         """
         body = {"retentionTimeInMinutes": minutes, "retentionSizeInMB": megabytes}
         self._set("POST", where, "retention", body)
 
     def remove_retention(self, where: Namespace | TopicName) -> None:
-        """Remove the retention, so that the namespace's or the broker's retention applies again."""
+        """Remove the retention from `where`, so that the retention of the namespace or the broker applies again."""
         self._set("DELETE", where, "retention")
 
     def set_message_ttl(self, where: Namespace | TopicName, seconds: int) -> None:
-        """Set the seconds after which brokers acknowledge messages themselves; 0 means never."""
+        """Set the time in seconds after which brokers acknowledge messages on their own. The value 0 means never."""
         if isinstance(where, Namespace):
             self._set("POST", where, "messageTTL", seconds)
         else:
@@ -50,14 +51,14 @@ class Policies:
         self._set("DELETE", where, "messageTTL")
 
     def set_compaction_threshold(self, topic: TopicName, size: int) -> None:
-        """Set the bytes of backlog at which the broker compacts the topic; 0 means never."""
+        """Set the size of the backlog in bytes at which the broker compacts the topic. The value 0 means never."""
         self._set("POST", topic, "compactionThreshold", size)
 
     def remove_compaction_threshold(self, topic: TopicName) -> None:
         self._set("DELETE", topic, "compactionThreshold")
 
     def applied(self, topic: TopicName, name: str) -> Any:
-        """Return the effective policy: of the topic, the namespace or the brokers. Return None if there is none.
+        """Return the effective policy, set on the topic, the namespace or the brokers. Return None if no policy is set.
 
         Args:
             topic: The topic.
@@ -69,7 +70,7 @@ class Policies:
         )
 
     def own(self, where: Namespace | TopicName, name: str) -> Any:
-        """Return the policy that is set on the topic or namespace itself, or None if none is set."""
+        """Return the policy that is set on the topic or namespace itself. Return None if no policy is set there."""
         return self._rest.get(_policy(where, name), f"reading the policy {name} of {where}")
 
     def _set(

@@ -1,17 +1,18 @@
 """Requests to the admin REST API: hosts, authentication, redirects, retries, and the meaning of each status.
 
-The other modules of this package contain the resources, by subject. Answers are never logged, because answers about
-offloading contain secrets.
+The other modules of this package contain the resources, by subject. This module never logs an answer, because answers
+about offloading contain secrets.
 
-A request checks its path, chooses the hosts of `admin.url` in turn, and follows redirects to the broker that owns the
-topic, with fresh credentials. A temporary failure is retried after growing pauses, until `patience_ms` is over. Such a
-failure is a missing connection or answer, a status in `_PASSING`, or a topic that moves to another broker.
+A request reads the credentials, and follows redirects to the broker that owns the topic. Each attempt uses the next
+host of `admin.url`. After a temporary failure, the client pauses and tries again, with growing pauses, until the time
+limit `patience_ms` ends. Temporary failures are a missing connection or answer, a status in `_PASSING`, and a topic
+that moves to another broker.
 
-    status                    meaning
-    200, 204                  the answer
-    one of `expected`         the answer to a change; the caller knows its meaning
+    status                    result
+    200, 204                  success
+    one of `expected`         the answer to a change, whose meaning the caller knows
     401, 403                  `PermissionDenied`
-    404                       `TopicNotFoundError`, also for missing resources of other kinds
+    404                       `TopicNotFoundError`, also for missing resources that are not topics
     409, 429, 500, 502-504    `ConnectionFailed`: retried
     412 "Can't find owner"    `ConnectionFailed`: retried, because the bundle of the topic moves
     any other                 `ProtocolError`
@@ -62,13 +63,13 @@ _OK, _NO_CONTENT = 200, 204
 _UNKNOWN, _FORBIDDEN = 401, 403
 _MOVED: Final = (301, 302, 303, 307, 308)
 _NOT_FOUND: Final = 404
-# Statuses of throttling, and of a broker that starts, unloads the topic, or waits for its metadata store.
+# A broker returns these statuses if it throttles requests, is starting, unloads the topic, or waits for metadata.
 _PASSING: Final = frozenset({409, 429, 500, 502, 503, 504})
-# The status of a topic whose bundle moves. Invalid names have the same status, and a retry does not help them.
+# The status and reason for a topic whose bundle moves. Invalid names have the status without this reason.
 _PRECONDITION_FAILED, _MOVING = 412, ": Can't find owner"
 _SHOWN: Final = 300
 _FIRST_SECONDS: Final = 5.0
-# The beginning of urllib3's errors, which contains a class and the host: HTTPConnection(host='localhost', port=8080):
+# The beginning of urllib3's error messages, such as: HTTPConnection(host='localhost', port=8080):
 _URLLIB3_PREFIX: Final = re.compile(r"^HTTPS?Connection(Pool)?\([^)]*\): ")
 _T = TypeVar("_T")
 _Item = TypeVar("_Item")
@@ -76,12 +77,12 @@ _Item = TypeVar("_Item")
 
 @dataclass(frozen=True)
 class RestResponse:
-    """The answer to a change: the HTTP status, and the text, which need not be JSON. Never log the text."""
+    """The answer to a change. The text is not always JSON. Never log the text."""
 
     status: int
     text: str
     date: str = ""
-    """The time of the answer by the server's clock, in HTTP's format, or empty if the server sent no date."""
+    """The value of the HTTP header `Date`, by the server's clock. Empty if the server sent no date."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,9 +93,9 @@ class _Answer:
 
 
 class RestClient:
-    """A client of the admin REST API. Safe to use from several threads.
+    """A client of the admin REST API. Instances are safe to use from several threads.
 
-    Close a client, or use it as a context manager.
+    Close an instance, or use an instance as a context manager.
     """
 
     def __init__(self, options: ConnectionOptions, patience_ms: int | None = None, threads: int = 8) -> None:
@@ -102,15 +103,18 @@ class RestClient:
 
         Args:
             options: The address, credentials and timeouts.
-            patience_ms: How long temporary failures are retried; by default `pulsar.client.operationTimeoutMs`.
-            threads: Maximum number of concurrent requests.
+            patience_ms: The time limit for retries of temporary failures, in milliseconds. The default is the option
+                `pulsar.client.operationTimeoutMs`.
+            threads: The maximum number of concurrent requests.
 
         Raises:
             OptionError: `admin.url` is missing.
 
         """
         if options.admin_url is None:
-            raise OptionError("option 'admin.url' is missing; set it, because this needs the admin REST API")
+            raise OptionError(
+                "option 'admin.url' is missing; set admin.url, because this operation needs the admin REST API"
+            )
         self._hosts = _hosts(options.admin_url)
         self._patience_seconds = (patience_ms or options.operation_timeout_ms) / 1000
         self._connect_seconds = options.connection_timeout_ms / 1000
@@ -129,10 +133,10 @@ class RestClient:
     def for_planning(
         cls, options: ConnectionOptions, patience_ms: int | None = None, threads: int = 8
     ) -> Self:
-        """Return a client that fails fast until the first answer arrives.
+        """Return a client that retries for at most 5 s until the first answer arrives.
 
-        An interactive query with a wrong address fails within seconds. After the first answer `patience_ms` applies,
-        because a broker may restart. The arguments and errors are the ones of the constructor.
+        So an interactive query with a wrong address fails within seconds. After the first answer the time limit is
+        `patience_ms`, because the broker can restart. The constructor describes the arguments and errors.
         """
         client = cls(options, patience_ms, threads)
         client._has_answered = False
@@ -147,7 +151,7 @@ class RestClient:
         self.close()
 
     def close(self) -> None:
-        """Release threads and connections, without waiting for calls that `begin` started."""
+        """Release threads and connections, and cancel calls that have not started. Do not wait for running calls."""
         with self._lock:
             if self._own_threads is not None:
                 self._own_threads.shutdown(wait=False, cancel_futures=True)
@@ -156,13 +160,13 @@ class RestClient:
                 self._http.clear()
 
     def begin(self, work: Callable[..., _T], *given: Any) -> Future[_T]:
-        """Start `work(*given)` on a thread of this client, when a thread is free. `work` must not wait for `map`."""
+        """Start `work(*given)` when a thread of this client is free. `work` must not call `map`, which can deadlock."""
         return self._workers().submit(work, *given)
 
     def map(self, work: Callable[[_Item], _T], items: Iterable[_Item]) -> Iterator[_T]:
         """Apply `work` to each item on threads of this client, and yield the results in the order of the items.
 
-        Raise the first error. Calls that have not started before the error never start.
+        The iterator raises the first error. Calls that have not started at the time of the error never start.
         """
         return self._workers().map(work, items)
 
@@ -173,20 +177,20 @@ class RestClient:
             return self._own_threads
 
     def get(self, path: str, where: str, version: str = "v2") -> Any:
-        """Return the JSON at `/admin/<version>/<path>`, or None if the answer is empty.
+        """Return the parsed JSON at `/admin/<version>/<path>`, or None if the answer is empty.
 
         Args:
-            path: The path, from the module `paths`.
+            path: The path, built by the module `paths`.
             where: The beginning of error messages.
             version: The version of the admin REST API.
 
         Raises:
-            OptionError: `check_path` refuses the path, or the credentials cannot be read.
+            OptionError: `check_path` refuses the path, or the credentials are unreadable.
             PermissionDenied: The broker refuses the credentials or the request.
-            TopicNotFoundError: The resource, of any kind, does not exist.
-            ConnectionFailed: All attempts failed with temporary failures.
-            TlsFailed: TLS with the server failed.
-            ProtocolError: The answer is not understood.
+            TopicNotFoundError: The resource does not exist. The resource is not always a topic.
+            ConnectionFailed: Temporary failures continued until the time limit.
+            TlsFailed: The TLS handshake with the server failed.
+            ProtocolError: The answer is not JSON, or has an unexpected status.
 
         """
         return self._retry(path, version, where, lambda url: self._get_json(url, where))
@@ -196,17 +200,17 @@ class RestClient:
     ) -> RestResponse:
         """Send a change to `/admin/v2/<path>`, with the same retries as `get`.
 
-        A retry may send the change twice, so the change must be idempotent.
+        A retry can send the change twice, so the change must be idempotent.
 
         Args:
-            method: PUT, POST or DELETE.
-            path: The path, from the module `paths`.
+            method: The HTTP method, such as PUT, POST or DELETE.
+            path: The path, built by the module `paths`.
             where: The beginning of error messages.
-            body: The body, sent as JSON; None sends no body.
-            expected: Statuses to return as answers, without an error or a retry.
+            body: The body, which is sent as JSON. None sends no body.
+            expected: Further statuses to return. These statuses cause neither an error nor a retry.
 
         Raises:
-            PulsarError: The status is neither a success nor expected; `get` lists the classes.
+            PulsarError: The status is neither a success nor expected. `get` lists the error classes.
 
         """
         sent = None if body is None else json.dumps(body)
@@ -219,7 +223,7 @@ class RestClient:
         hosts = itertools.cycle(self._hosts)
 
         def seconds(_: Exception) -> float:
-            """Return the time limit of retries, which an answer to any request extends."""
+            """Return the time limit of retries in seconds. The first answer to any request extends the limit."""
             return (
                 self._patience_seconds if self._has_answered else min(_FIRST_SECONDS, self._patience_seconds)
             )
@@ -254,7 +258,7 @@ class RestClient:
         return _error_of(answer.status, answer.data, where, hint)
 
     def _request(self, method: str, url: str, where: str, body: str | None) -> _Answer:
-        """Send a request, and follow redirects to the owner of the topic with the same credentials."""
+        """Send a request, and follow redirects to the owner of the topic with the credentials of the first request."""
         said = within(
             self._connect_seconds,
             self._credentials.headers,
@@ -288,7 +292,7 @@ class RestClient:
             target = urljoin(url, target)
             if not target.startswith(("https:", url.partition(":")[0] + ":")):
                 raise ProtocolError(
-                    f"{where}: the admin REST API redirects from HTTPS to another protocol, which is not followed"
+                    f"{where}: a redirect of the admin REST API from HTTPS to another protocol is not followed"
                 )
             url = target
         raise ConnectionFailed(
@@ -296,7 +300,7 @@ class RestClient:
         )
 
     def _read(self, answer: urllib3.BaseHTTPResponse, where: str) -> _Answer:
-        """Read a whole answer before a deadline, because the timeouts of sockets apply to each piece separately."""
+        """Read a whole answer within a time limit, because a socket's timeout applies only to each single piece."""
         deadline = time.monotonic() + self._answer_seconds
         pieces = []
         while piece := answer.read1(_PIECE_BYTES):
@@ -311,7 +315,7 @@ class RestClient:
         return _Answer(answer.status, answer.headers, b"".join(pieces))
 
     def _pool(self, url: str) -> urllib3.PoolManager:
-        """Return the connection pool, which is replaced after the TLS files have changed."""
+        """Return the connection pool. If the TLS files have changed, replace the pool first."""
         with self._lock:
             context = self._tls.context() if url.startswith("https:") else self._context
             if self._http is None or context is not self._context:
@@ -324,7 +328,7 @@ class RestClient:
 
 
 def _hosts(url: str) -> tuple[str, ...]:
-    """Split `http://a:1,b:2/x` into `http://a:1/x` and `http://b:2/x`."""
+    """Split a URL with several hosts: `http://a:1,b:2/x` becomes `http://a:1/x` and `http://b:2/x`."""
     scheme, _, rest = url.partition("://")
     hosts, slash, path = rest.partition("/")
     return tuple(f"{scheme}://{host.strip()}{slash}{path}" for host in hosts.split(","))
@@ -350,7 +354,9 @@ def _error_of(status: int, body: bytes, where: str, hint: str) -> PulsarError:
             f"{text}; check pulsar.client.authPluginClassName and pulsar.client.authParams"
         )
     if status == _FORBIDDEN:
-        return PermissionDenied(f"{text}; grant the role this permission, or remove the option admin.url")
+        return PermissionDenied(
+            f"{text}; grant the role the missing permission, or remove the option admin.url"
+        )
     if status == _NOT_FOUND:
         return TopicNotFoundError(
             f"{text}; check the name, and that admin.url and service.url belong to one cluster"
@@ -360,7 +366,7 @@ def _error_of(status: int, body: bytes, where: str, hint: str) -> PulsarError:
 
 
 def _shown_reason(body: bytes) -> str:
-    """Return the broker's `reason`, without any other part of the answer."""
+    """Return the answer's field `reason`. The rest of the answer can contain secrets, so it is not shown."""
     try:
         document = json.loads(body)
     except (ValueError, RecursionError):

@@ -1,4 +1,6 @@
-"""Schemas over the admin REST API, which represents the two documents of a key-value schema as JSON.
+"""Requests to the admin REST API about schemas.
+
+The admin REST API represents a key-value schema as one JSON object with the key's and the value's document.
 
 Source of the resources: `SchemasResource` of Pulsar 4.0.8.
 """
@@ -24,7 +26,7 @@ _EMPTY_PAIR: Final = bytes(8)
 
 @dataclass(frozen=True)
 class RegisteredSchema:
-    """A version of a topic's schema; `info.version` is set. `registered_ms` is in Unix milliseconds."""
+    """A version of a topic's schema. `info.version` is set, and `registered_ms` is in Unix milliseconds."""
 
     info: SchemaInfo
     registered_ms: int
@@ -46,7 +48,7 @@ class Schemas:
         return schema_from_rest(topic, as_object(answer, where))
 
     def versions(self, topic: TopicName) -> tuple[RegisteredSchema, ...]:
-        """Return all versions of the topic's schema, the oldest first, with one request."""
+        """Return all versions of the topic's schema in ascending order, with one request."""
         where = f"reading the schemas of {topic}"
         try:
             answer = as_object(self._rest.get(schema_resource(topic, "schemas"), where), where)
@@ -62,11 +64,11 @@ class Schemas:
         """Register a schema.
 
         Returns:
-            The version of the schema. If an equal schema is registered already, this is its version, which does not
-            become the newest one.
+            The version of the schema. If an equal schema is registered already, the method returns the version of that
+            schema, and the newest version of the topic does not change.
 
         Raises:
-            SchemaError: The broker refuses the schema; the message contains the broker's reason.
+            SchemaError: The broker refuses the schema. The error message contains the broker's reason.
 
         """
         where = f"registering the {info.type.name} schema of {topic}"
@@ -80,7 +82,7 @@ class Schemas:
         if change.status == _CONFLICT:
             raise SchemaError(
                 f"{where}: expected a schema that is compatible with earlier versions, got a refusal: "
-                f"{reason_of(change.text)}; change less, or let an administrator choose another "
+                f"{reason_of(change.text)}; make a compatible change, or let an administrator choose another "
                 "schema compatibility strategy for the namespace"
             )
         if change.status == _UNPROCESSABLE:
@@ -92,7 +94,14 @@ class Schemas:
 
 
 def schema_from_rest(topic: TopicName, answer: Mapping[str, Any]) -> SchemaInfo:
-    """Convert a version in REST's form to the registry's form, which joins the documents of a key-value schema."""
+    """Convert a schema from the form of the admin REST API to the form of the registry.
+
+    The forms differ only for key-value schemas. The registry joins the key's and the value's document to one document.
+
+    Raises:
+        SchemaError: The answer contains no key-value schema in the expected form.
+
+    """
     info = SchemaInfo.from_rest(name=topic.local, answer=answer)
     if info.type is not SchemaType.KEY_VALUE:
         return info
@@ -114,7 +123,7 @@ def _document(side: Any) -> bytes:
 
 
 def document_for_rest(info: SchemaInfo, topic: TopicName) -> str:
-    """Return the schema's document in REST's form."""
+    """Return the schema's document in the form of the admin REST API."""
     if info.type is not SchemaType.KEY_VALUE:
         return info.text
     pair = split(info, topic=str(topic))

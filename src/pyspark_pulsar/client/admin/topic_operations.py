@@ -1,4 +1,4 @@
-"""Operations on topics over the admin REST API: compact, offload, unload, terminate.
+"""Requests to the admin REST API for operations on topics: compact, offload, unload and terminate.
 
 Source of the resources: `PersistentTopics` of Pulsar's admin API v2 (4.0.8).
 """
@@ -24,41 +24,42 @@ NOT_RUN: Final = "NOT_RUN"
 class TopicOperations:
     """Requests for operations on topics, for `AdminClient`.
 
-    Compaction and offloading continue in the broker after the request. The methods for their status return `NOT_RUN`,
-    `RUNNING`, `SUCCESS` or `ERROR`, and the last error, which is empty without an error.
+    The broker continues a compaction or an offload after the request. `compaction_status` and `offload_status` return
+    a pair of the status and the last error. The status is `NOT_RUN`, `RUNNING`, `SUCCESS` or `ERROR`. If no error
+    occurred, the error is an empty string.
     """
 
     def __init__(self, rest: RestClient) -> None:
         self._rest = rest
 
     def compact(self, partition: TopicPartition) -> None:
-        """Start to compact the topic partition, unless a compaction is running."""
+        """Start a compaction of the topic partition, unless a compaction is running."""
         path = topic_resource(partition.as_topic, "compaction")
         self._rest.change("PUT", path, f"compacting {partition}", expected=(_ACCEPTED, _CONFLICT))
 
     def compaction_status(self, partition: TopicPartition) -> tuple[str, str]:
-        """Return the status of the last compaction and its error."""
+        """Return the status and the error of the last compaction."""
         return self._status(partition, "compaction")
 
     def offload(self, partition: TopicPartition, ledger: int) -> None:
-        """Start to move all ledgers before `ledger` to tiered storage, unless such a move is running."""
+        """Start to offload all ledgers before `ledger` (exclusive) to tiered storage, unless an offload is running."""
         path = topic_resource(partition.as_topic, "offload")
         body = {"ledgerId": ledger, "entryId": 0, "partitionIndex": partition.index}
         self._rest.change("PUT", path, f"offloading {partition}", body, expected=(_ACCEPTED, _CONFLICT))
 
     def offload_status(self, partition: TopicPartition) -> tuple[str, str]:
-        """Return the status of the last offload and its error."""
+        """Return the status and the error of the last offload."""
         return self._status(partition, "offload")
 
     def unload(self, topic: TopicName) -> None:
-        """Make the broker close the topic and its partitions. Clients reconnect, perhaps to another broker."""
+        """Unload the topic and its partitions from their brokers. Clients reconnect, possibly to other brokers."""
         self._rest.change("PUT", topic_resource(topic, "unload"), f"unloading {topic}", expected=(_ACCEPTED,))
 
     def terminate(self, topic: TopicName, partitions: int) -> dict[int, Position]:
         """Forbid further writes to the topic, permanently.
 
         Returns:
-            The log end of each partition by its index; the index of a non-partitioned topic is -1.
+            The log end of each partition, by the index of the partition. A non-partitioned topic has the index -1.
 
         """
         where = f"terminating {topic}"
@@ -79,6 +80,6 @@ class TopicOperations:
 
 
 def _end(last: dict[str, Any]) -> Position:
-    """Return the log end after the last message. A ledger id below 0 means that the topic has no messages."""
+    """Return the position after the last message. A ledger id below 0 means that the topic has no messages."""
     ledger, entry = int(last["ledgerId"]), int(last["entryId"])
     return EARLIEST if ledger < 0 else Position(ledger, entry + 1)

@@ -1,4 +1,4 @@
-"""Topics over the admin REST API: their names, partitions, properties, statistics and ledgers.
+"""Requests to the admin REST API about topics: names, partitions, properties, statistics and ledgers.
 
 Source of the resources: `PersistentTopics` of Pulsar's admin API v2 (4.0.8).
 """
@@ -34,11 +34,13 @@ class Topics:
         self._rest = rest
 
     def of_namespace(self, namespace: Namespace, *, system: bool = False) -> frozenset[TopicName]:
-        """List all topics of both domains, with three requests. Partitions of partitioned topics are not listed.
+        """List all persistent and non-persistent topics of a namespace, with three requests.
+
+        The list contains partitioned topics without their partitions.
 
         Args:
             namespace: The namespace.
-            system: Include Pulsar's own system topics.
+            system: Whether to include Pulsar's own system topics.
 
         Raises:
             NamespaceNotFoundError: The namespace does not exist.
@@ -93,17 +95,17 @@ class Topics:
             raise no_namespace(where)
 
     def set_partitions(self, topic: TopicName, count: int) -> None:
-        """Raise the number of partitions of a partitioned topic; brokers refuse to lower it."""
+        """Increase the number of partitions of a partitioned topic. Brokers refuse a lower number."""
         self._rest.change("POST", topic_resource(topic, "partitions"), f"adding partitions to {topic}", count)
 
     def delete(self, topic: TopicName, *, partitioned: bool) -> bool:
-        """Delete a topic with its partitions, subscriptions, policies and schemas.
+        """Delete a topic, with the topic's partitions, subscriptions, policies and schemas.
 
         Returns:
-            Whether the topic existed.
+            Whether the topic existed before the call.
 
         Raises:
-            CatalogUnsupported: Clients use the topic.
+            CatalogUnsupported: The topic has producers or consumers.
 
         """
         where = f"deleting {topic}"
@@ -111,29 +113,29 @@ class Topics:
         change = self._rest.change("DELETE", path, where, expected=(_NOT_FOUND, _PRECONDITION_FAILED))
         if change.status == _PRECONDITION_FAILED:
             raise CatalogUnsupported(
-                f"{where}: expected a topic without clients, got {reason_of(change.text)}; stop its producers and "
-                "consumers first"
+                f"{where}: expected a topic without clients, got {reason_of(change.text)}; stop the topic's "
+                "producers and consumers first"
             )
-        # Brokers (4.0.8) do not delete the schemas of some topics, and a new topic of that name would have them.
+        # Brokers (4.0.8) do not delete some schemas. A new topic of the same name would have these schemas.
         if Schemas(self._rest).latest(topic) is not None:
             path = schema_resource(topic, "schema", force="true")
             self._rest.change("DELETE", path, where, expected=(_NOT_FOUND,))
         return change.status != _NOT_FOUND
 
     def delete_idle(self, topic: TopicName) -> bool:
-        """Delete a topic whose clients are about to disconnect.
+        """Delete a topic whose clients are disconnecting. The method retries for 15 s while clients are connected.
 
         Returns:
-            Whether the topic existed.
+            Whether the topic existed before the call.
 
         Raises:
-            CatalogUnsupported: Other clients use the topic.
+            CatalogUnsupported: The topic still has producers or consumers after 15 s.
 
         """
         partitions = self.partitions(topic)
         if partitions is None:
             return False
-        # Brokers need a moment to close the connections of this process.
+        # After this process closes its producers and consumers, brokers need a moment to remove them.
         return retry(
             lambda: self.delete(topic, partitioned=partitions > 0),
             CatalogUnsupported,
@@ -141,14 +143,14 @@ class Topics:
         )
 
     def properties(self, topic: TopicName) -> dict[str, str]:
-        """Return the topic's own properties. A topic that is not persistent has none."""
+        """Return the properties that are set on the topic. Non-persistent topics have no properties."""
         if not topic.is_persistent:
             return {}
         where = f"reading the properties of {topic}"
         return as_text_map(self._rest.get(topic_resource(topic, "properties"), where), where)
 
     def set_properties(self, topic: TopicName, properties: Mapping[str, str]) -> None:
-        """Add properties to the topic, or replace them.
+        """Add properties to the topic, and replace existing properties of the same names.
 
         Raises:
             TopicNotFoundError: The topic does not exist.
@@ -159,7 +161,7 @@ class Topics:
         self._rest.change("PUT", topic_resource(topic, "properties"), where, dict(properties))
 
     def remove_property(self, topic: TopicName, key: str) -> None:
-        """Remove a property from the topic, if the topic has the property.
+        """Remove a property from the topic. If the property does not exist, nothing changes.
 
         Raises:
             TopicNotFoundError: The topic does not exist.
@@ -170,7 +172,7 @@ class Topics:
         self._rest.change("DELETE", path, f"removing property {key} of {topic}")
 
     def stats(self, topic: TopicName, partitions: int) -> dict[str, Any]:
-        """Return statistics of the whole topic. `partitions` is the topic's number of partitions, as `partitions()`."""
+        """Return statistics of the whole topic. `partitions` is the result of `Topics.partitions` for the topic."""
         where = f"reading the statistics of {topic}"
         path = topic_resource(topic, "stats")
         if partitions:
@@ -178,12 +180,12 @@ class Topics:
         return as_object(self._rest.get(path, where), where)
 
     def _must_exist(self, topic: TopicName) -> None:
-        # Brokers (4.0.8) never answer a change of properties if the topic does not exist.
+        # If the topic does not exist, brokers (4.0.8) never answer a change of properties.
         if self.partitions(topic) is None:
             raise TopicNotFoundError(f"topic {topic}: expected an existing topic, got none; check the name")
 
     def internal_info(self, partition: TopicPartition) -> dict[str, Any]:
-        """Return the metadata store's information about the ledgers, in no order.
+        """Return information about the ledgers from the metadata store. The ledgers are in no particular order.
 
         Raises:
             TopicNotFoundError: The topic partition does not exist.
@@ -193,11 +195,12 @@ class Topics:
         return as_object(self._rest.get(topic_resource(partition.as_topic, "internal-info"), where), where)
 
     def internal_stats(self, partition: TopicPartition, *, metadata: bool = False) -> dict[str, Any]:
-        """Return the information about the ledgers from the broker that owns the topic partition.
+        """Return information about the ledgers from the broker that owns the topic partition.
 
         Args:
             partition: The topic partition.
-            metadata: Include the ensembles, for which the broker opens every ledger of the topic partition.
+            metadata: Whether to include the ensembles. To return ensembles, the broker opens every ledger of the topic
+                partition.
 
         """
         where = f"reading the ledgers of {partition}"

@@ -1,11 +1,14 @@
-"""Outcomes of transactions. Brokers hide the messages of aborted ones, so a reader of storage must hide them too.
+"""Outcomes of transactions: whether a transaction was committed or aborted, or is still open.
+
+Brokers do not deliver the messages of aborted transactions. So a reader that bypasses brokers must omit these messages.
 
 Source: `GET /admin/v3/transactions/transactionInBufferStats/...` and `transactionBufferStats/...` of Pulsar 4.0
-(TransactionsBase, TopicTransactionBuffer). The answers have these limits, as seen on a broker:
+(TransactionsBase, TopicTransactionBuffer). A test on a broker showed these limits of the answers:
 
-- The answer for a topic that is not loaded is "not found".
-- While a buffer is recovering (state Initializing), the answer for an aborted transaction is "not aborted".
-- "Not aborted" is also the answer for committed, open and unknown transactions. Only open ones have a `startPosition`.
+- For a topic that is not loaded, the answer is "not found".
+- While a transaction buffer recovers (state Initializing), the answer for an aborted transaction is "not aborted".
+- For committed, open and unknown transactions, the answer is "not aborted". Only open transactions have the field
+  `startPosition`.
 """
 
 from __future__ import annotations
@@ -38,16 +41,17 @@ _SIGN: Final = 1 << 63
 
 @dataclass(frozen=True, slots=True)
 class _Buffer:
-    """The transaction buffer of a loaded topic. The buffer knows all aborted transactions."""
+    """The transaction buffer of a loaded topic, after its recovery. The buffer knows all aborted transactions."""
 
     recovery: tuple[str, int]
-    """State and start of the recovery. Equal values in two answers prove that the buffer was the same in between."""
+    """The state, and the start time of the recovery. Equal values in two answers prove that the buffer was not replaced
+    between the answers."""
     aborted: int | None
-    """Number of aborted transactions, or None if the answer lacks the number."""
+    """The number of aborted transactions. None if the answer lacks the number."""
 
 
 class TransactionOutcomes:
-    """The outcomes of transactions in a topic partition. Only one thread of an executor may use an instance."""
+    """The outcomes of transactions in a topic partition. Instances are not safe to use from several threads."""
 
     def __init__(
         self,
@@ -59,10 +63,10 @@ class TransactionOutcomes:
         """Store the arguments, without connecting.
 
         Args:
-            rest: The client.
+            rest: The client of the admin REST API.
             partition: The topic partition.
-            load: Make a broker load the topic partition.
-            patience_seconds: How long to wait for the transaction buffer to recover.
+            load: A function that makes a broker load the topic partition.
+            patience_seconds: The time limit in seconds for the recovery of the transaction buffer.
 
         """
         self._rest = rest
@@ -75,7 +79,7 @@ class TransactionOutcomes:
         """Return for each transaction whether it was aborted.
 
         Args:
-            transactions: Transactions whose messages are all before the log end that the broker reports.
+            transactions: The transactions, whose messages must all be before the log end that the broker reports.
 
         Raises:
             PulsarError: An outcome cannot be determined. Every later call raises the same error: `PermissionDenied`,
@@ -101,12 +105,12 @@ class TransactionOutcomes:
                 outcomes = dict(zip(transactions, answers, strict=True))
             except TopicNotFoundError:
                 continue
-            # An answer is worthless if the buffer recovered in between.
+            # If the buffer recovered during the requests, the answer "not aborted" can be wrong.
             if all(outcomes.values()) or self._wait_for_buffer().recovery == before.recovery:
                 return outcomes
         raise LedgerUnavailable(
-            f"{self._partition}: expected a broker to keep the topic loaded during requests for transactions, but the "
-            f"topic was loaded {_TRIES} times"
+            f"{self._partition}: expected the topic to stay loaded during requests for transactions, but the topic was "
+            f"loaded {_TRIES} times; run the query again"
         )
 
     def _is_aborted(self, transaction: TransactionId) -> bool:
@@ -119,20 +123,20 @@ class TransactionOutcomes:
             )
         if not aborted and answer.get("startPosition") is not None:
             raise LedgerUnavailable(
-                f"{self._partition}: expected transaction ({most},{least}) to have ended, got an open one; its "
-                f"messages are not visible yet"
+                f"{self._partition}: expected transaction ({most},{least}) to have ended, got an open one; "
+                f"messages of open transactions are not readable yet"
             )
         return aborted
 
     def _wait_for_buffer(self) -> _Buffer:
-        """Load the topic if needed, and wait until its transaction buffer has recovered."""
+        """Wait until the topic's transaction buffer has recovered. If the topic is not loaded, load the topic first."""
         deadline = time.monotonic() + self._patience_seconds
         loads = 0
         while True:
             try:
                 answer = self._get("transactionBufferStats")
             except TopicNotFoundError:
-                # A proxy may not support the resource at all, and then loading does not help.
+                # Loading does not help if a proxy does not support the resource, so limit the number of loads.
                 if loads == _TRIES or time.monotonic() > deadline:
                     raise
                 self._load()
@@ -166,8 +170,8 @@ class TransactionOutcomes:
 def has_open_transaction(rest: RestClient, partition: TopicPartition) -> bool:
     """Return whether an open transaction hides messages of the topic partition.
 
-    An open transaction hides all messages from its own first message on. The result is also False if the broker does
-    not support transactions, has not loaded the topic, or is unreachable.
+    An open transaction hides all messages from the transaction's first message on. The result is also False if the
+    broker does not support transactions, has not loaded the topic, or is unreachable.
 
     Source: `ongoingTxnSize` of `GET /admin/v3/transactions/transactionBufferStats/...`.
     """
@@ -181,18 +185,18 @@ def has_open_transaction(rest: RestClient, partition: TopicPartition) -> bool:
 
 
 def readable_end(rest: RestClient, partition: TopicPartition) -> Position | None:
-    """Return the position after the last entry that no open transaction hides from consumers.
+    """Return the position after the last entry that consumers may read, because no open transaction hides the entry.
 
-    Markers and aborted messages count as entries.
+    Markers and aborted messages also count as entries.
 
     Source: `maxReadPosition` of `GET /admin/v3/transactions/transactionBufferStats/...`.
 
     Returns:
-        The position, or None if the broker does not support transactions, or has not loaded the topic.
+        The position. None if the broker does not support transactions, or has not loaded the topic.
 
     Raises:
         ConnectionFailed: The admin REST API is unreachable.
-        ProtocolError: The answer is not understood.
+        ProtocolError: The answer contains no valid `maxReadPosition`.
 
     """
     doing = f"requesting the readable end of {partition}"

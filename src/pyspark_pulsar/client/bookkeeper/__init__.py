@@ -1,1 +1,1 @@
-"""A reader of ledgers on bookies: the bookies that store an entry, requests, and other bookies after a failure."""
+"""Reading ledgers directly from bookies: finding the bookies of an entry, requests, and fallback to other bookies."""

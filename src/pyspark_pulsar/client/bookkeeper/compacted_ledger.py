@@ -1,4 +1,4 @@
-"""The entries of a compacted ledger. Each entry wraps an entry of the topic, with its original id."""
+"""Unwrapping of compacted ledgers. Each entry of a compacted ledger wraps a topic's entry and the original entry id."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from pyspark_pulsar.errors import LedgerUnavailable
 def unwrap_compacted(
     entry_range: EntryRange, source: Iterable[EntryBatch]
 ) -> Generator[EntryBatch, None, None]:
-    """Yield the wrapped entries.
+    """Unwrap the entries of a compacted ledger, and yield the topic's entries.
 
     Args:
-        entry_range: The range of the compacted ledger, for error messages.
-        source: The entries of the compacted ledger, in order.
+        entry_range: The range of the compacted ledger. Only error messages use the range.
+        source: The entries of the compacted ledger, in ascending order.
 
     Raises:
-        LedgerUnavailable: An entry wraps no entry, or the wrapped entries are out of order.
+        LedgerUnavailable: An entry of the compacted ledger wraps no entry, or the wrapped entries are out of order.
 
     """
     last = None

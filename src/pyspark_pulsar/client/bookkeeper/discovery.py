@@ -1,7 +1,7 @@
-"""Discovery of write sets, if the admin REST API does not return a ledger's ensembles. Executor only.
+"""Discovery of write sets by requests to bookies, on executors.
 
-All bookies receive requests for a few consecutive entries. Their answers show the write set. The entries themselves are
-discarded, so the requests are few.
+A reader uses this module if the admin REST API does not return a ledger's ensembles. All bookies of the cluster receive
+requests for at most 24 consecutive entries, and their answers show the write set. The received entries are discarded.
 """
 
 from __future__ import annotations
@@ -26,21 +26,26 @@ _BUSY: Final = response_status.describe(response_status.TOO_MANY_REQUESTS)
 
 
 class GuessedWriteSets:
-    """Write sets that are guessed for the first entry, and guessed again after a wrong guess."""
+    """Guessed write sets of a ledger. `at` guesses for its first call, and again after `renew`."""
 
     may_change = True
 
     def __init__(
         self, entry_range: EntryRange, bookies: tuple[str, ...], connections: BookieConnections
     ) -> None:
-        """Store the arguments, without sending a request. `bookies` has the ids of all bookies of the cluster."""
+        """Store the arguments, without sending a request. `bookies` contains the ids of all bookies of the cluster."""
         self._entry_range = entry_range
         self._bookies = bookies
         self._connections = connections
         self._write_set: WriteSet | None = None
 
     def at(self, entry: int) -> tuple[WriteSet, int]:
-        """Return the write set of the entry. Raise `LedgerUnavailable` if no bookie has the entry."""
+        """Return the write set of the entry, and `sys.maxsize` as the end of its range.
+
+        Raises:
+            LedgerUnavailable: No bookie has the entry.
+
+        """
         if self._write_set is None:
             self._write_set = discover_write_set(self._entry_range, entry, self._bookies, self._connections)
         return self._write_set, sys.maxsize
@@ -51,13 +56,13 @@ class GuessedWriteSets:
 
 @dataclass(slots=True)
 class _Probe:
-    """The requests to one bookie, and their answers."""
+    """The requests to one bookie for the entries in `entries`, and the bookie's answers."""
 
     frames: LedgerFrames
     entries: range
     refused: set[int] = field(default_factory=set)
     answer: str = ""
-    """Why the bookie did not return the first entry."""
+    """The reason why the bookie did not return the first entry. Empty if the bookie returned the first entry."""
 
     def holds(self, entry: int) -> bool:
         return entry not in self.refused and not self.frames.missing(entry, entry + 1, 1)
@@ -78,7 +83,7 @@ class _Probe:
             self.answer = answer
 
     def give_up(self, answer: str) -> None:
-        """Record that no more answers follow."""
+        """Record that the bookie sends no more answers. `answer` states the reason."""
         for entry in self.entries:
             if not self.holds(entry):
                 self.refuse(entry, answer)
@@ -87,10 +92,10 @@ class _Probe:
 def discover_write_set(
     entry_range: EntryRange, first: int, bookies: tuple[str, ...], connections: BookieConnections
 ) -> WriteSet:
-    """Discover the write sets of the entries from `first` on.
+    """Guess the write sets of the entries from `first` on, by requests to all bookies.
 
     Args:
-        entry_range: The ledger, and the last entry to read.
+        entry_range: The ledger, and the last entry that discovery can request.
         first: The first entry.
         bookies: The ids of all bookies of the cluster.
         connections: The connections to the bookies.
@@ -124,7 +129,7 @@ def discover_write_set(
     held = [{bookie for bookie, probe in probes.items() if probe.holds(entry)} for entry in entries]
     busy = tuple(bookie for bookie, probe in probes.items() if probe.answer == _BUSY)
     if not held[0] and busy:
-        # The reader requests the entry from these bookies again, after pauses.
+        # The reader pauses, and then requests the entry from the busy bookies again.
         return WriteSet(first, (busy,), bookies)
     if not held[0]:
         raise entry_range.unavailable(first, {bookie: probe.answer for bookie, probe in probes.items()})
@@ -132,7 +137,10 @@ def discover_write_set(
 
 
 def _expected(probes: dict[str, _Probe], connections: BookieConnections) -> set[str]:
-    """Return the bookies to wait for: without bookies that were silent before, if the others have every entry."""
+    """Return the bookies whose answers are missing.
+
+    If only quarantined bookies have not answered, and the other bookies have every entry, the set is empty.
+    """
     open_probes = {bookie for bookie, probe in probes.items() if probe.is_open}
     healthy = {
         bookie for bookie in open_probes if not BOOKIE_HEALTH.is_quarantined(connections.addresses[bookie])

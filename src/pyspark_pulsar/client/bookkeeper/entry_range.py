@@ -1,4 +1,4 @@
-"""A range of entries to read from a ledger, and the error for an entry that is unavailable."""
+"""A range of entries to read from a ledger, and the error for an unavailable entry."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pyspark_pulsar.client.bookkeeper.connection.response_status import DAMAGED,
 from pyspark_pulsar.errors import LedgerUnavailable
 
 _MAX_FRAME_BYTES: Final = 128 << 20
-"""A limit above the size of any entry that a broker accepts, and of any answer with several entries."""
+"""The maximum size of a bookie's answer in bytes, larger than any entry of a broker and any answer to a BATCH_READ."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,24 +19,24 @@ class EntryRange:
     """The entries `first` to `last` (inclusive) of a ledger."""
 
     where: str
-    """The topic partition, for errors."""
+    """The topic partition, for error messages."""
     ledger: int
     first: int
     last: int
     digest: str | None = None
-    """The digest, as `LedgerMetadata.digest`; None if unknown."""
+    """The digest type, with the values of `LedgerMetadata.digest`. None if the type is unknown."""
     entry_bytes: int = 1
     """An estimate of the mean entry size, in bytes."""
 
     def frames(self, first: int | None = None, last: int | None = None) -> LedgerFrames:
-        """Return a buffer that puts the entries, or a part of them, in order.
+        """Return an empty buffer that sorts received entries, for the whole range or a part of the range.
 
         Args:
-            first: The first entry; by default the first one of the range.
-            last: The last entry (inclusive); by default the last one of the range.
+            first: The first entry of the part. The default is `self.first`.
+            last: The last entry of the part (inclusive). The default is `self.last`.
 
         Raises:
-            LedgerUnavailable: The ledger's digest is of a kind that cannot be verified here.
+            LedgerUnavailable: This package cannot verify the ledger's digest type.
 
         """
         begin = self.first if first is None else first
@@ -50,15 +50,15 @@ class EntryRange:
             ) from None
 
     def unavailable(self, entry: int, tried: Mapping[str, str]) -> LedgerUnavailable:
-        """Return the error for an entry that no bookie returns. `tried` has each bookie's answer, by its id."""
+        """Return the error for an entry that no bookie returns. `tried` maps the ids of bookies to their answers."""
         answers = "; ".join(f"{bookie} {answer}" for bookie, answer in tried.items())
         if set(tried.values()) == {describe(NO_LEDGER)}:
             answers += (
-                "; so the ledger was deleted after the read was planned (by retention, or after offloading)"
+                "; the ledger was deleted after the read was planned (by retention, or after offloading)"
             )
         if self.digest is None and describe(DAMAGED) in tried.values():
-            answers += "; the digest may also be of a kind that needs the ledger's password (HMAC)"
+            answers += "; or the ledger has a digest that needs the ledger's password (HMAC)"
         return LedgerUnavailable(
-            f"{self.where}, ledger {self.ledger}, entry {entry}: expected one of its bookies to return the entry, got: "
+            f"{self.where}, ledger {self.ledger}, entry {entry}: expected a bookie to return the entry, got: "
             f"{answers}; run the query again, or read from the broker (readFrom=broker)"
         )

@@ -1,4 +1,4 @@
-"""A request for entries that is in flight to one bookie."""
+"""A read that is in flight: entries requested from one bookie and not received yet."""
 
 from __future__ import annotations
 
@@ -7,43 +7,49 @@ from dataclasses import dataclass, field, replace
 
 @dataclass(slots=True)
 class InFlightRead:
-    """Entries that were requested from one bookie, and that the bookie has not returned yet."""
+    """A request to one bookie for entries that the bookie has not returned yet."""
 
     entries: range
-    """The first entry of each group, all before `entries.stop`. Entries at the same index of their groups are stored
-    on the same bookies."""
+    """The first entry of each group. No group contains the entry `entries.stop` or a later entry.
+
+    Two entries with the same index in their groups are stored on the same bookies."""
     bookie: str
     size: int = 1
-    """Number of consecutive entries in a group, which were requested together."""
+    """The number of consecutive entries in a group. One request is for a whole group."""
     tried: dict[str, str] = field(default_factory=dict)
-    """Bookies that did not return the entries, and their answers."""
+    """The answers of bookies that did not return the entries, by bookie id."""
     batch: int | None = None
-    """The id of a BATCH_READ, for which the bookie returns as many of `entries` as it chooses."""
+    """The request id of a BATCH_READ, for which the bookie chooses how many of `entries` to return.
+
+    A read of groups or single entries has the value None."""
     pauses: int = 0
-    """Number of pauses, each because the bookie had too many requests."""
+    """The number of pauses so far. Each pause followed an answer that the bookie had too many requests."""
     paused_seconds: float = 0.0
-    """The sum of all pauses."""
+    """The total duration of all pauses in seconds."""
     not_before: float = 0.0
-    """End of the pause, by `time.monotonic`."""
+    """The time at which the current pause ends, by `time.monotonic`."""
 
     @property
     def is_batched(self) -> bool:
-        """Return whether the bookie must support BATCH_READ."""
+        """Return whether the request uses BATCH_READ, which BookKeeper supports since version 4.17."""
         return self.batch is not None or self.size > 1
 
     def covers(self, entry: int) -> bool:
-        """Return whether the entry was requested."""
+        """Return whether this read includes the entry."""
         entries = self.entries
         return entries.start <= entry < entries.stop and (entry - entries.start) % entries.step < self.size
 
     def split_groups(self) -> list[InFlightRead]:
-        """Return reads of the same entries without groups, one read for each index in the groups."""
+        """Return reads that request each entry of this read alone, with one read for each index in the groups."""
         start, stop, step = self.entries.start, self.entries.stop, self.entries.step
         places = [range(start + place, stop, step) for place in range(self.size)]
         return [replace(self, entries=entries, size=1) for entries in places if entries]
 
     def split_around(self, entry: int) -> list[InFlightRead]:
-        """Return reads of the entries without the given one. The rest of its group becomes single entries."""
+        """Return reads of all entries of this read except `entry`.
+
+        The other entries of the same group are requested as single entries.
+        """
         start, stop, step = self.entries.start, self.entries.stop, self.entries.step
         group = entry - (entry - start) % step
         neighbours = [other for other in range(group, min(group + self.size, stop)) if other != entry]

@@ -1,59 +1,64 @@
-"""A reader for a range of entries of one ledger, directly from the bookies that store them. Executor only.
+"""A reader for a range of entries of one ledger, directly from bookies. The reader runs on executors.
 
 The caller iterates over a `LedgerReader`, and receives each entry of an `EntryRange` once, in order. If no bookie
-returns an entry, the caller receives all earlier entries, and then `LedgerUnavailable` is raised.
+returns an entry, the iteration yields all earlier entries, and then raises `LedgerUnavailable`.
 
-Two kinds of requests:
+The reader sends two kinds of requests:
 
     BATCH_READ   Used if every bookie of the ensemble stores all entries (write quorum equals ensemble size). One
-                 request to one bookie is for all entries ahead. The bookie returns as many as it chooses. The next
-                 BATCH_READ is sent when the answer arrives, before it is decoded. At most one is in flight.
-    READ_ENTRY   Used if entries are striped over the bookies. There is one request for each entry, to the bookies in
-                 turn, for many entries ahead. Small entries that are stored together on one bookie are requested as a
-                 group (a short BATCH_READ), if the bookie supports BATCH_READ (BookKeeper 4.17 and later).
+                 request asks one bookie for all entries that are ahead, and the bookie chooses how many to return. The
+                 next BATCH_READ is sent when the answer arrives, before the entries are decoded. At most one BATCH_READ
+                 is in flight.
+    READ_ENTRY   Used if entries are striped over the bookies, and for bookies that do not support BATCH_READ. Each
+                 entry has its own request. Many requests are in flight at a time, spread over the bookies. If
+                 consecutive small entries are on one bookie, and the bookie supports BATCH_READ (BookKeeper 4.17 and
+                 later), one short BATCH_READ requests these entries as a group.
+
+An entry of the range is in one of these states:
 
     State of an entry                     | event                                             | next state
     ahead      no request, or only a      | a request for the entry is sent                   | in flight
-               BATCH_READ that may not    | a BATCH_READ returns the entry                    | received
-               reach the entry            | a BATCH_READ reports that the bookie lacks it     | in flight, next bookie
+               BATCH_READ whose answer    | a BATCH_READ returns the entry                    | received
+               can end before the entry   | a BATCH_READ reports that the entry is missing    | in flight, next bookie
     in flight  in one `InFlightRead`      | the entry arrives, and its digest matches         | received
-               to one bookie              | the bookie lacks the entry, or it is damaged      | in flight, next bookie
+               to one bookie              | the bookie lacks the entry, or sent damaged bytes | in flight, next bookie
                                           | the connection is lost, also after a timeout      | in flight, next bookie
                                           | the bookie has too many requests                  | paused
                                           | the bookie does not support groups                | in flight, alone
-                                          | the last bookie that may store it was tried       | missing
+                                          | the last bookie was tried                         | missing
     paused     in one `InFlightRead`      | the pause ends                                    | in flight, same bookie
                that waits                 | the pauses together exceed the timeout            | in flight, next bookie
     received   in the kernel              | all earlier entries are received                  | returned
     returned   the caller has it          |                                                   |
     missing    the end of the read        |                                                   |
 
-The next bookie is one from the entry's write set that was not tried for this entry. Healthy bookies are first. A write
-set may be a guess (`discovery`). If a bookie lacks an entry that it has according to the guess, the reader requests no
-more entries ahead until nothing is in flight. Then it guesses again. A wrong guess costs time and loses no entry,
-because all other bookies of the cluster follow the guessed ones.
+The next bookie is a bookie of the entry's write set that was not tried for the entry, healthy bookies first. A write
+set can be a guess of the module `discovery`. A guess is wrong if a bookie lacks an entry that the guess assigns to the
+bookie. After a wrong guess, the reader requests nothing ahead until nothing is in flight, and guesses again. A wrong
+guess costs time but loses no entry, because the reader tries all other bookies of the cluster after the guessed ones.
 
-Why each entry is returned once and in order, or an error is raised:
+These invariants ensure that the reader returns each entry once and in order, or raises an error:
 
-    Once, in order: Only `LedgerFrames` returns entries. It returns the entry at `next`, and then increments `next`. An
-    entry that arrives twice, damaged, or on a closed connection changes nothing there.
+    Once, in order: Only `LedgerFrames` returns entries. `LedgerFrames` returns the entry at `next`, and then increments
+    `next`. `LedgerFrames` ignores an entry that arrives twice, damaged, or on a closed connection.
 
-    No gap: Each entry from `next` up to `ahead` (exclusive) is received, in exactly one read that is in flight or
-    paused, or not before `end`. Code that removes an entry from a read adds the entry to another read, or lowers `end`
-    to the entry.
+    No gap: Each entry from `next` up to `ahead` (exclusive) is received, or is in exactly one read that is in flight or
+    paused, or is at or after `end`. Code that removes an entry from a read adds the entry to another read, or lowers
+    `end` to the entry.
 
-    End: A silent bookie counts as lost after the timeout, the pauses of a read have a maximum sum, and each failure
-    adds a bookie to `tried`. So each entry is received or missing after finitely many answers.
+    Termination: The connection to a silent bookie counts as lost after the timeout. The pauses of a read have a maximum
+    sum. Each failure adds a bookie to `tried`. So each entry is received or missing after a finite number of answers.
 
-Limits, because bookies also serve writers, and a task has limited memory:
+Limits protect the writers that use the same bookies, and the memory of the task:
 
-    READ_ENTRY    Requested and not returned: 1,024 entries, or 16 MiB by the mean entry size, but at least 4 entries.
-                  A bookie that has too many requests halves the 1,024. While a read is paused, no new request is sent.
-    BATCH_READ    4 MiB a request. No new request is sent while more than 24 MiB wait for the caller.
-    received      Above 24 MiB, the reader receives only from the bookie with the next entry for the caller. TCP pauses
-                  the other bookies.
+    READ_ENTRY    The entries that are requested and not returned are at most 1,024 and at most 16 MiB by the mean entry
+                  size, but at least 4 entries. An answer that a bookie has too many requests halves the 1,024. While a
+                  read is paused, the reader requests no entries ahead.
+    BATCH_READ    A request is for at most 4 MiB. While more than 24 MiB wait for the caller, no BATCH_READ is sent.
+    received      While more than 24 MiB wait for the caller, the reader receives only from the bookie with the caller's
+                  next entry. TCP pauses the other bookies.
 
-`ReadState` contains the state, `ReadRequests` sends requests, `ReadResponses` processes answers.
+`ReadState` contains the state of a read. `ReadRequests` sends requests, and `ReadResponses` processes answers.
 """
 
 from __future__ import annotations
@@ -74,7 +79,7 @@ _WAIT_SECONDS: Final = 1.0
 
 
 class LedgerReader:
-    """An iterable over the entries of a range, for one iteration."""
+    """The entries of a range, as an iterable that supports one iteration."""
 
     def __init__(
         self, entry_range: EntryRange, write_sets: WriteSets, connections: BookieConnections
@@ -83,11 +88,11 @@ class LedgerReader:
 
         Args:
             entry_range: The entries to read.
-            write_sets: The bookies that store them.
+            write_sets: The bookies that store each entry.
             connections: The connections to the bookies.
 
         Raises:
-            LedgerUnavailable: The ledger's digest is of a kind that cannot be verified here.
+            LedgerUnavailable: This package cannot verify the ledger's digest type.
 
         """
         self._state = ReadState.before_requests(entry_range)
@@ -98,10 +103,10 @@ class LedgerReader:
         )
 
     def __iter__(self) -> Iterator[EntryBatch]:
-        """Yield all entries once, in order.
+        """Yield each entry of the range once, in order.
 
         Raises:
-            LedgerUnavailable: No bookie returns an entry. All earlier entries have been yielded.
+            LedgerUnavailable: No bookie returns an entry. The iterator has yielded all earlier entries.
 
         """
         state = self._state
@@ -117,7 +122,7 @@ class LedgerReader:
             raise state.unavailable
 
     def _receive(self) -> None:
-        """Wait for bookies, or until a pause ends."""
+        """Process events of bookies, after a wait that ends with the first event, a pause or `_WAIT_SECONDS`."""
         now = time.monotonic()
         seconds = min((read.not_before - now for read in self._state.paused), default=_WAIT_SECONDS)
         for event in self._connections.wait(self._state.bookies_to_hear(), max(0.0, seconds)):

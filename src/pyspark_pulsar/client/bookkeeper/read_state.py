@@ -1,4 +1,4 @@
-"""The state of a reader of a ledger. The module `ledger_reader` explains the states."""
+"""The state of a `LedgerReader`. The module `ledger_reader` describes the states of entries."""
 
 from __future__ import annotations
 
@@ -10,39 +10,39 @@ from pyspark_pulsar.client.bookkeeper.entry_range import EntryRange
 from pyspark_pulsar.client.bookkeeper.in_flight_read import InFlightRead
 from pyspark_pulsar.errors import LedgerUnavailable
 
-# Above this limit, the reader receives only the next entry for its caller.
+# If more bytes wait for the caller, the reader receives only from the bookie with the caller's next entry.
 _HOLD_BYTES: Final = 24 << 20
 
 
 @dataclass(slots=True)
 class ReadState:
-    """The state of a read. Create it with `before_requests`."""
+    """The state of a read over one entry range. `before_requests` creates an instance."""
 
     entry_range: EntryRange
     frames: LedgerFrames
-    """The received entries. The buffer also knows which of them were returned."""
+    """The buffer of received entries, which also records which entries were returned to the caller."""
     ahead: int
-    """The first entry that is ahead. Entries from here on are in no read except a BATCH_READ."""
+    """The first entry in the state "ahead". Entries from `ahead` on are in no read except a BATCH_READ."""
     end: int
-    """The first entry that no bookie returns, or the entry after the range if there is none so far."""
+    """The first entry that no bookie returns. Until a missing entry is found, the first entry after the range."""
     entry_bytes: int
-    """The mean size of an entry: first as planned, then as received. At least 1."""
+    """The mean entry size in bytes, at least 1: the planned size, or the size in the last batch if that is larger."""
     unavailable: LedgerUnavailable | None = None
-    """The error for the entry `end`."""
+    """The error for the entry `end`. None if no entry is missing so far."""
     in_flight: list[InFlightRead] = field(default_factory=list)
     paused: list[InFlightRead] = field(default_factory=list)
     is_misled: bool = False
-    """A bookie lacks an entry that it has according to the guessed write set."""
+    """True if a bookie lacks an entry that the guessed write set assigns to the bookie."""
 
     @classmethod
     def before_requests(cls, entry_range: EntryRange) -> Self:
-        """Return the state before the first request. Raise `LedgerUnavailable` for an unsupported digest."""
+        """Return the state before the first request. Raise `LedgerUnavailable` if the digest type is unsupported."""
         first, stop = entry_range.first, entry_range.last + 1
         return cls(entry_range, entry_range.frames(), first, stop, max(1, entry_range.entry_bytes))
 
     @property
     def is_complete(self) -> bool:
-        """Return whether all available entries were returned."""
+        """Return whether the caller has all entries before `end`."""
         return self.frames.next >= self.end
 
     @property
@@ -54,28 +54,28 @@ class ReadState:
         return any(read.batch is not None for read in self.in_flight)
 
     def take(self) -> EntryBatch | None:
-        """Remove and return the next received entries, up to the first gap."""
+        """Remove the received entries before the first gap from the buffer, and return these entries or None."""
         entries = self.frames.take()
         if entries is not None:
             self.entry_bytes = max(1, self.entry_range.entry_bytes, entries.nbytes // len(entries))
         return entries
 
     def end_before(self, entry: int, why: LedgerUnavailable) -> None:
-        """Record that no bookie returns the entry. Earlier requests are still completed."""
+        """Record that no bookie returns the entry. The read still completes all entries before this entry."""
         if entry < self.end:
             self.end, self.unavailable = entry, why
 
     def missing_in(self, read: InFlightRead) -> int:
-        """Return the number of entries of the read that have not arrived."""
+        """Return how many entries of the read were not received yet."""
         entries = read.entries
         return self.frames.missing(entries.start, entries.stop, entries.step, read.size)
 
     def first_missing(self, read: InFlightRead) -> int | None:
-        """Return the first entry that has not arrived, for a read of single entries."""
+        """Return the first entry of the read that was not received yet, or None. The read must not have groups."""
         return next((entry for entry in read.entries if self.frames.missing(entry, entry + 1, 1)), None)
 
     def bookies_to_hear(self) -> set[str]:
-        """Return the bookies whose answers the reader can process now."""
+        """Return the bookies with reads in flight. If the buffer is full, return only the bookie of the next entry."""
         if not self.is_full:
             return {read.bookie for read in self.in_flight}
         return {read.bookie for read in self.in_flight if read.covers(self.frames.next)}
@@ -87,7 +87,12 @@ class ReadState:
         return read
 
     def pop_read(self, bookie: str, entry: int) -> InFlightRead | None:
-        """Remove and return the read of the entry. Its other entries stay in flight."""
+        """Remove the entry from its read in flight to the bookie.
+
+        Returns:
+            The read with all its entries, or None if no such read has the entry. The other entries stay in flight.
+
+        """
         read = next(
             (
                 read
@@ -114,7 +119,7 @@ class ReadState:
         return due
 
     def drop_answered(self, bookie: str) -> None:
-        """Remove the reads of this bookie whose entries have all arrived."""
+        """Remove the bookie's reads whose entries were all received."""
         self.in_flight = [
             read
             for read in self.in_flight

@@ -1,4 +1,4 @@
-"""Requests of the reader of a ledger: which entries, when, from which bookie. `ledger_reader` explains the rules."""
+"""Requests of a `LedgerReader` to bookies. The module `ledger_reader` describes the kinds of requests and limits."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from pyspark_pulsar.client.bookkeeper.write_set import WriteSet, WriteSets
 from pyspark_pulsar.errors import LedgerUnavailable
 from pyspark_pulsar.runtime import random, time
 
-# Limit of one answer. Bookies limit an answer to 5 MiB (`maxBatchReadSize`).
+# The limit of one answer to a BATCH_READ. Bookies have their own limit (`maxBatchReadSize`, by default 5 MiB).
 _BATCH_BYTES: Final = 4 << 20
 _AHEAD_BYTES: Final = 16 << 20
 _AHEAD_ENTRIES: Final = 1024
 _LEAST_AHEAD: Final = 4
-# For larger entries, the cost of a request for each entry is negligible.
+# Larger entries are requested alone, because the cost of one request is negligible for a large entry.
 _SMALL_BYTES: Final = 64 << 10
 _FIRST_PAUSE_SECONDS: Final = 0.05
 _LONGEST_PAUSE_SECONDS: Final = 2.0
 
 
 class ReadRequests:
-    """A sender of requests, which records them in the state. `ReadResponses` processes the answers."""
+    """A sender of requests that records each request in the `ReadState`."""
 
     def __init__(self, state: ReadState, write_sets: WriteSets, connections: BookieConnections) -> None:
         self._state = state
@@ -37,7 +37,7 @@ class ReadRequests:
         self._most_ahead = _AHEAD_ENTRIES
 
     def send_ahead(self) -> None:
-        """Request entries ahead within the limits, and repeat reads whose pause has ended."""
+        """Repeat the reads whose pause has ended, and request further entries within the limits."""
         state = self._state
         for read in state.pop_due(time.monotonic()):
             self.send(read)
@@ -64,7 +64,7 @@ class ReadRequests:
             self._send_reads(write_set, range(state.ahead, min(stop, state.ahead + step)))
 
     def send(self, read: InFlightRead) -> None:
-        """Request the missing entries of the read from its bookie."""
+        """Request the entries of the read that were not received yet from `read.bookie`."""
         entries = read.entries
         requests = self._state.frames.read_requests(entries.start, entries.stop, entries.step, read.size)
         if requests:
@@ -72,7 +72,15 @@ class ReadRequests:
             self._connections.send(read.bookie, requests)
 
     def send_to_next_bookie(self, read: InFlightRead, answer: str) -> None:
-        """Request the entries from the next bookie. If no bookie is left, the read ends there."""
+        """Request the missing entries of the read from the next bookies of their write sets.
+
+        If every bookie was tried for an entry, the whole read of the range ends before this entry.
+
+        Args:
+            read: The read that failed.
+            answer: The reason of the failure, for error messages.
+
+        """
         for single in read.split_groups():
             missing = self._state.first_missing(single)
             if missing is not None:
@@ -89,10 +97,11 @@ class ReadRequests:
         self.send(InFlightRead(read.entries, self._by_health(untried)[0], tried=tried))
 
     def pause(self, read: InFlightRead) -> bool:
-        """Wait before a read is repeated at the same bookie.
+        """Schedule a repetition of the read at the same bookie, after a pause.
 
         Returns:
-            False if the pauses of the read already exceed the timeout. Time in which the caller works does not count.
+            False without scheduling if the sum of the read's earlier pauses exceeds the timeout. Time in which the
+            caller works does not count.
 
         """
         if read.paused_seconds > self._connections.timeout_seconds:
@@ -109,11 +118,11 @@ class ReadRequests:
         return True
 
     def next_turn(self) -> None:
-        """Send the next BATCH_READ to another bookie of the write set."""
+        """Choose another bookie of the write set for the next BATCH_READ."""
         self._turn += 1
 
     def _write_set_at(self, entry: int) -> tuple[WriteSet, int] | None:
-        """Return the result of `WriteSets.at`, or None if no bookie has the entry, which ends the read."""
+        """Return the result of `WriteSets.at`. If no bookie has the entry, end the read and return None."""
         try:
             return self._write_sets.at(entry)
         except LedgerUnavailable as why:
@@ -121,7 +130,7 @@ class ReadRequests:
             return None
 
     def _batch_bookie(self, write_set: WriteSet) -> str | None:
-        """Return the bookie for a BATCH_READ, or None if the entries are striped or the bookie lacks BATCH_READ."""
+        """Return the bookie for a BATCH_READ. Return None if entries are striped, or the bookie lacks BATCH_READ."""
         if not write_set.everyone_holds_all:
             return None
         holders = write_set.holders[0]
@@ -142,7 +151,7 @@ class ReadRequests:
         self._connections.send(bookie, request)
 
     def _send_reads(self, write_set: WriteSet, entries: range) -> None:
-        """Request each entry from the first healthy bookie of its write set."""
+        """Request each entry, alone or in a group, from the first healthy bookie of its write set."""
         size = write_set.group if self._state.entry_bytes <= _SMALL_BYTES else 1
         turn = math.lcm(write_set.period, size)
         for first in entries[:turn:size]:
@@ -157,7 +166,7 @@ class ReadRequests:
         self._state.ahead = entries.stop
 
     def _group_bookie(self, bookies: tuple[str, ...]) -> str | None:
-        """Return the first bookie that is healthy and supports BATCH_READ."""
+        """Return the first healthy bookie that supports BATCH_READ, or None."""
         for bookie in bookies:
             address = self._connections.addresses[bookie]
             if BOOKIE_HEALTH.knows_batches(address) and not BOOKIE_HEALTH.is_quarantined(address):

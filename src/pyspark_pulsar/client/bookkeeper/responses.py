@@ -1,4 +1,4 @@
-"""Answers of bookies and ends of connections, and their effect on a read. `ledger_reader` explains the states."""
+"""Processing of bookies' answers and lost connections. The module `ledger_reader` describes the states of entries."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _NOT_UNDERSTOOD: Final = (response_status.BAD_REQUEST, response_status.BAD_VERSI
 
 
 class ReadResponses:
-    """A handler for the events of `BookieConnections.wait`, which requests missing entries again."""
+    """A processor for the events of `BookieConnections.wait` that requests missing entries again."""
 
     def __init__(
         self,
@@ -33,7 +33,7 @@ class ReadResponses:
         self._write_sets_may_change = write_sets_may_change
 
     def take(self, event: Arrival | ConnectionLost) -> None:
-        """Handle an event."""
+        """Process an answer or the loss of a connection."""
         if isinstance(event, ConnectionLost):
             self._handle_loss(event)
         else:
@@ -62,7 +62,7 @@ class ReadResponses:
         self._state.drop_answered(arrival.bookie)
 
     def _handle_refused_entry(self, bookie: str, entry: int, code: int) -> None:
-        """Handle an entry that the bookie did not return, from a single request or a group."""
+        """Process the refusal of one entry, after a request for this entry or for its group."""
         read = self._state.pop_read(bookie, entry)
         if read is None:
             return
@@ -76,7 +76,15 @@ class ReadResponses:
             self._handle_missing(single, code)
 
     def _handle_batch_answer(self, batch: int, entry: int, code: int, count: int) -> None:
-        """Handle an answer with `count` entries from `entry` on. If `code` is not OK, the next one is missing."""
+        """Process the answer to a BATCH_READ.
+
+        Args:
+            batch: The request id.
+            entry: The first entry in the answer.
+            code: The status of the entry after the returned ones. If the code is not OK, this entry is missing.
+            count: The number of returned entries.
+
+        """
         read = self._state.pop_batch_read(batch)
         if read is None:
             return
@@ -91,7 +99,7 @@ class ReadResponses:
         self._state.ahead = missing
         if code != response_status.OK:
             self._requests.next_turn()
-            # The missing entry is requested alone, from another bookie.
+            # Request the missing entry alone. The next BATCH_READ begins after the missing entry.
             self._state.ahead += 1
             self._handle_missing(InFlightRead(range(missing, missing + 1), read.bookie), code)
 
@@ -108,8 +116,8 @@ class ReadResponses:
         reads = self._state.pop_reads_of(lost.bookie)
         refused_batch = lost.hung_up and any(read.is_batched for read in reads)
         if refused_batch and not BOOKIE_HEALTH.has_answered_batches(address):
-            # BookKeeper before 4.17 closes the connection after a BATCH_READ. It has refused no entry, so the other
-            # reads are sent again as single entries. The entries of the BATCH_READ itself are still ahead.
+            # BookKeeper before 4.17 closes the connection after a BATCH_READ, without refusing any entry. So the
+            # entries of groups are requested again alone. Entries of a BATCH_READ without groups are still ahead.
             BOOKIE_HEALTH.refuses_batches(address)
             for single in (single for read in reads if read.batch is None for single in read.split_groups()):
                 self._requests.send(single)

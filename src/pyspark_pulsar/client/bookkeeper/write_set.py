@@ -1,9 +1,9 @@
-"""The bookies that store each entry of a ledger. Pure functions and data.
+"""Write sets: the bookies that store each entry of a ledger. This module does no input or output.
 
-The write set of an entry contains the bookies of its ensemble that store a replica. Replica i of entry e is stored on
-`ensemble[(e + i) % len(ensemble)]`. If the admin REST API does not return the ensemble, write sets are guessed from the
-bookies that had a few consecutive entries. A wrong guess costs time and no rows, because a reader tries the other
-bookies next.
+The write set of an entry contains the bookies that store a replica of the entry. Replica `i` of entry `e` is stored on
+`ensemble[(e + i) % len(ensemble)]`. If the admin REST API does not return the ensembles, the reader guesses the
+write sets. To guess, the reader requests a few consecutive entries from all bookies. A wrong guess costs time but loses
+no rows, because the reader tries all other bookies after the guessed ones.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from pyspark_pulsar.client.ledger import Ensemble, LedgerMetadata
 
 @dataclass(frozen=True, slots=True)
 class WriteSet:
-    """The write sets of all entries from `first_entry` on. They repeat after `period` entries."""
+    """The write sets of all entries from `first_entry` on, which repeat after `period` entries."""
 
     first_entry: int
     holders: tuple[tuple[str, ...], ...]
-    """Entry e is stored on `holders[e % len(holders)]`, in the order for requests."""
+    """The bookies of entry `e` are `holders[e % len(holders)]`. A reader requests from the first bookie first."""
     others: tuple[str, ...] = ()
-    """Bookies that may have an entry if none of the holders has it."""
+    """Further bookies to request an entry from if none of `holders` has the entry."""
 
     @property
     def period(self) -> int:
@@ -34,12 +34,15 @@ class WriteSet:
 
     @property
     def everyone_holds_all(self) -> bool:
-        """Return whether one bookie stores consecutive entries, so that one request can be for many entries."""
+        """Return whether each holder stores all entries, so that one request can be for many consecutive entries."""
         return self.period == 1
 
     @property
     def group(self) -> int:
-        """Return how many consecutive entries share a bookie, from any entry on. Mostly, this is the write quorum."""
+        """Return the largest size such that any `size` consecutive entries have a common bookie.
+
+        The size is at least 1, and is usually the write quorum.
+        """
         most = min(len(holders) for holders in self.holders)
         return next(
             size
@@ -48,7 +51,7 @@ class WriteSet:
         )
 
     def bookies_for(self, entry: int) -> tuple[str, ...]:
-        """Return the bookies to request this entry from, in this order."""
+        """Return the bookies to request the entry from, in the order of the requests."""
         return tuple(dict.fromkeys(self.holders[entry % self.period] + self.others))
 
     def common_bookies(self, first: int, size: int) -> tuple[str, ...]:
@@ -58,27 +61,27 @@ class WriteSet:
 
 
 class WriteSets(Protocol):
-    """The write sets of one ledger, over all its ensembles."""
+    """The write sets of one ledger, for all ensembles of the ledger."""
 
     @property
     def may_change(self) -> bool:
         """Return whether the write sets are a guess."""
 
     def at(self, entry: int) -> tuple[WriteSet, int]:
-        """Return the write set of the entry, and the entry up to which it is valid (exclusive).
+        """Return the write set of the entry, and the entry at which this write set stops being valid (exclusive).
 
-        The first call, and the first one after `renew`, may send requests to bookies.
+        The first call, and the first call after `renew`, can send requests to bookies.
         """
 
     def renew(self) -> None:
-        """Discard the guess, because a bookie lacks an entry that it should have.
+        """Discard the guess after it proved wrong: a bookie lacks an entry that the guess assigns to the bookie.
 
-        Call this only while no answer is expected from any bookie.
+        Call `renew` only while no request to any bookie is in flight.
         """
 
 
 class KnownWriteSets:
-    """The write sets from BookKeeper's ledger metadata."""
+    """Write sets from BookKeeper's ledger metadata, which are exact."""
 
     may_change = False
 
@@ -91,7 +94,7 @@ class KnownWriteSets:
         return self._write_sets[number - 1], stop
 
     def renew(self) -> None:
-        """Do nothing, because known write sets do not change."""
+        """Do nothing, because exact write sets do not change."""
 
 
 def write_set_of(ensemble: Ensemble, write_quorum: int) -> WriteSet:
@@ -105,11 +108,11 @@ def write_set_of(ensemble: Ensemble, write_quorum: int) -> WriteSet:
 
 
 def guess_write_set(first_entry: int, held: Sequence[Collection[str]], bookies: Sequence[str]) -> WriteSet:
-    """Guess write sets from the bookies that have a few consecutive entries.
+    """Guess the write sets of a ledger from the holders of a few consecutive entries.
 
     Args:
-        first_entry: The first of these entries.
-        held: For each entry, from `first_entry` on, the bookies that have it. At least one entry.
+        first_entry: The first of the consecutive entries.
+        held: The bookies that have the entry `first_entry`, then the bookies of the next entry, and so on. Not empty.
         bookies: The ids of all bookies of the cluster.
 
     """

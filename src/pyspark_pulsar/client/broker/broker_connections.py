@@ -13,11 +13,11 @@ from pyspark_pulsar.errors import ConnectionFailed, PulsarError
 from pyspark_pulsar.runtime import Future, random, threading
 
 _MOST_CONNECT: Final = 2
-"""Number of connection timeouts for which a thread waits for another thread's attempt to connect."""
+"""How long a thread waits for another thread's attempt to connect, as a multiple of the connection timeout."""
 
 
 class BrokerConnections:
-    """The open connections of a client, by address. Safe to use from several threads."""
+    """The open connections of a client, by address. Several threads can share an instance."""
 
     def __init__(
         self,
@@ -30,9 +30,10 @@ class BrokerConnections:
 
         Args:
             hosts: The hosts of the service URL.
-            security: TLS and credentials of each connection.
-            connect_seconds: Deadline of one attempt to connect.
-            seconds_left: Return how many of the given seconds remain. Raise `DeadlineExceeded` if none remain.
+            security: TLS and authentication settings for each connection.
+            connect_seconds: Time limit of one attempt to connect, in seconds.
+            seconds_left: A function that returns how many of the given seconds remain. If no time remains, it raises
+                `DeadlineExceeded`.
 
         """
         self._hosts = list(hosts)
@@ -45,7 +46,7 @@ class BrokerConnections:
         self._times_closed = 0
 
     def close(self) -> None:
-        """Close all connections, including ones that a thread is opening."""
+        """Close all connections, including connections that a thread is opening."""
         with self._lock:
             self._times_closed += 1
             connections = list(self._open.values())
@@ -71,16 +72,16 @@ class BrokerConnections:
         raise ConnectionFailed("service.url contains no host")
 
     def _knows(self, address: BrokerAddress) -> bool:
-        """Return whether a connection is open: a host that answers is preferred to other hosts."""
+        """Return whether a connection to this address is open. Callers prefer hosts with an open connection."""
         with self._lock:
             known = self._open.get(address)
         return known is not None and known.is_open
 
     def connection(self, address: BrokerAddress) -> Connection:
-        """Return the connection to the address, and open it first if needed.
+        """Return an open connection to the address. If there is no open connection, connect first.
 
-        Threads that need the same connection wait for one attempt. No thread waits for an attempt to connect to another
-        broker.
+        Threads that need the same connection wait for a single attempt to connect. No thread waits for an attempt to
+        connect to another broker.
         """
         with self._lock:
             known = self._open.get(address)
@@ -107,7 +108,9 @@ class BrokerConnections:
         return opened
 
     def _keep(self, address: BrokerAddress, opened: Connection, times_closed: int) -> None:
-        """Keep an open connection, and drop closed ones, because brokers get new addresses while a client exists.
+        """Store an open connection, and remove closed connections.
+
+        Closed connections would accumulate, because brokers get new addresses while a client exists.
 
         Raises:
             ConnectionFailed: The client was closed during the attempt.
@@ -126,9 +129,9 @@ class BrokerConnections:
     def connections(
         self, addresses: Iterable[BrokerAddress]
     ) -> dict[BrokerAddress, Connection | ConnectionFailed]:
-        """Return the connection to each address, or its failure.
+        """Return a mapping from each address to its connection, or to the failure.
 
-        Several connections are opened concurrently, so brokers that do not answer cost the timeout only once.
+        Missing connections are opened concurrently. If several brokers do not answer, the wait is only one timeout.
         """
         wanted = list(addresses)
         missing = [address for address in wanted if not self._knows(address)]

@@ -185,7 +185,7 @@ class BrokerClient:
         """
         left = min(seconds, self._deadline - time.monotonic())
         if left <= 0:
-            raise DeadlineExceeded("the deadline of the operation is over")
+            raise DeadlineExceeded("the deadline of the operation has passed")
         return left
 
     # Connections

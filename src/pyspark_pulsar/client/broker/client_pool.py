@@ -1,20 +1,23 @@
-"""Broker clients that are used by one task after another.
+"""A pool of broker clients, which the tasks of one worker process use one after another.
 
-A worker of Spark runs task after task, mostly for the same query. Without a pool, each task would connect to the
-brokers, authenticate, and look up its topics. These steps need more round trips than the rows of a small micro-batch.
+A Python worker of Spark runs one task after another, mostly for the same query. Without a pool, each task would connect
+to the brokers, authenticate, and look up its topics. For a small micro-batch, these steps need more round trips than
+reading its rows.
 
     state | use                                    | event                                            | next state
     lent  | one block of `pooled_client`           | the end of the block, with no consumer or        | idle
           |                                        | producer left open                               |
-          |                                        | an error in the block, or something left open    | closed
-    idle  | none; its connections answer pings     | a block with the same options                    | lent
-          |                                        | `IDLE_SECONDS` without such a block              | closed
+          |                                        | an error in the block, or a consumer or producer | closed
+          |                                        | left open                                        |
+    idle  | none; its connections answer pings     | the start of a block with the same options       | lent
+          |                                        | `IDLE_SECONDS` without use                       | closed
 
-So a consumer or producer that a task fails to close ends with the task, as with the task's own client. An idle client
-may remember outdated owners of topics. Brokers then refuse requests, and `BrokerClient` looks the topic up again.
+If a task fails to close a consumer or producer, the pool closes the client when the task ends. Closing the client
+also closes the consumer or producer. The owners of topics that an idle client has cached can be outdated. An outdated
+owner refuses requests, and `BrokerClient` looks up the topic again.
 
-A process has one pool. If a process was forked after a client was lent, it would share the client's sockets. Spark
-forks its workers from a process that runs no task.
+Each process has one pool. A process that is forked after a client was lent would share the sockets of this client.
+Spark avoids this, because it forks its workers from a process that runs no task.
 """
 
 from __future__ import annotations
@@ -41,7 +44,7 @@ class _IdleClient:
 
 
 class ClientPool:
-    """A pool of idle broker clients. Safe to use from several threads; each gets its own client."""
+    """A pool of idle broker clients. Several threads can share a pool, and each thread gets its own client."""
 
     def __init__(self, idle_seconds: float) -> None:
         self._idle_seconds = idle_seconds
@@ -51,7 +54,7 @@ class ClientPool:
 
     @contextmanager
     def client(self, options: ConnectionOptions) -> Iterator[BrokerClient]:
-        """Lend a client with these options for the block. Raise the errors of `BrokerClient`."""
+        """Lend a client with these options to a `with` block. A new client raises the errors of `BrokerClient`."""
         key = options.identity
         client = self._take(key) or BrokerClient(options)
         try:
@@ -80,7 +83,7 @@ class ClientPool:
                 self._closer.start()
 
     def _close_idle(self) -> None:
-        """Close clients that are idle for too long. This thread ends when no client is idle."""
+        """Close each client that has been idle for the limit. This thread ends when no client is idle."""
         while True:
             with self._changed:
                 if not self._idle:

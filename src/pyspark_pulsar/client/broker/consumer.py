@@ -1,19 +1,20 @@
-"""A consumer of one topic partition, which receives whole entries from a position on. `subscribe` opens it.
+"""A consumer of one topic partition, which receives whole entries from a start position. `subscribe` opens a consumer.
 
     call or event        | commands and effects
-    `add_permits`        | FLOW. The broker sends at most as many messages as it has permits for.
-    `take`               | entries from MESSAGE frames, in order and without gaps
+    `add_permits`        | FLOW. The broker sends entries while it has permits. The last entry can exceed the permits.
+    `take`               | returns entries from MESSAGE frames, in order and without gaps
     `request_log_end`    | GET_LAST_MESSAGE_ID; `await_log_end` waits for the answer
-    `acknowledge_...`    | ACK, without an answer
-    CLOSE_CONSUMER       | the topic moves, or was deleted. `take` returns received entries, then raises.
-    the connection ends  | the same
+    `acknowledge_...`    | ACK, without waiting for an answer
+    CLOSE_CONSUMER       | the topic moves or was deleted; `take` returns the received entries, then raises
+    the connection ends  | `take` returns the received entries, then raises
     `close`              | CLOSE_CONSUMER
 
-A consumer receives each entry once. To continue after `ConnectionFailed`, the caller opens another consumer, which
-starts after the last entry that was taken.
+A consumer receives each entry once. To continue after `ConnectionFailed`, the caller opens another consumer that starts
+after the last entry that `take` returned.
 
-An answer arrives after earlier entries on the same connection, and a full connection receives nothing (`connection`).
-So `await_log_end` removes entries from the connection while it waits. `take` returns them later, in the same order.
+On one connection, an answer arrives after all entries that the broker sent earlier. A full connection receives nothing
+(`connection`). Therefore `await_log_end` removes entries from a full connection while waiting for the answer. `take`
+returns these entries later, in the same order.
 
 Protocol: CommandFlow, CommandGetLastMessageId, CommandAck, CommandCloseConsumer.
 """
@@ -38,17 +39,17 @@ _POLL_SECONDS = 0.5
 
 @dataclass(frozen=True, slots=True)
 class LogEnd:
-    """The log end of a topic partition, and the position of a consumer's cursor, as a broker reports them."""
+    """The log end of a topic partition and the position of a consumer's cursor, from one answer of a broker."""
 
     end: Position
-    """The position after the last message that consumers can see, or `EARLIEST` if there is none."""
+    """The position after the last message that consumers can see, or `EARLIEST` if consumers can see no message."""
     mark_delete: Position
-    """The first position that the cursor has not passed. Brokers also move cursors without notice: when messages
-    expire, when an operator clears or skips messages, and to the position after removed entries."""
+    """The first position that the cursor has not passed. Brokers also move cursors without an acknowledgement: when
+    messages expire, when an operator clears or skips messages, and when retention has removed entries."""
 
 
 class EntryConsumer(OpenConsumer):
-    """An open consumer, from `subscribe.subscribe`. One thread reads; the connection's thread delivers."""
+    """An open consumer, which `subscribe` returns. One thread reads entries that the connection's thread delivers."""
 
     def __init__(self, connection: Connection, consumer_id: int, topic: str, request_seconds: float) -> None:
         super().__init__(connection, consumer_id, topic, request_seconds)
@@ -61,16 +62,16 @@ class EntryConsumer(OpenConsumer):
             self._changed.notify_all()
 
     def take(self, wait_seconds: float) -> EntryBatch | None:
-        """Return the entries received so far, or wait for the first ones.
+        """Return the entries received so far. If there are no entries, wait for the next entries.
 
         Args:
-            wait_seconds: How long to wait for entries.
+            wait_seconds: Maximum time to wait for entries, in seconds.
 
         Returns:
-            The entries, or None if none arrived.
+            The entries, or None if no entry arrived in time.
 
         Raises:
-            ConnectionFailed: The connection or consumer has ended, and all received entries were returned.
+            ConnectionFailed: The connection or consumer has ended, and this method has returned all received entries.
 
         """
         deadline = time.monotonic() + wait_seconds
@@ -90,12 +91,12 @@ class EntryConsumer(OpenConsumer):
                     self._changed.wait(left)
 
     def first_waiting(self) -> Position | None:
-        """Return the position of the first received entry that `take` has not returned, or None if there is none."""
+        """Return the position of the first entry that the next `take` returns, or None if no entry is waiting."""
         first = self._held[0].first if self._held else self.connection.first_entry(self.consumer_id)
         return None if first is None else Position(*first)
 
     def end(self, wait_seconds: float | None = None) -> Position:
-        """Return the log end, as `log_end().end`."""
+        """Request the log end and wait for the answer. Return `LogEnd.end`; for arguments and errors see `log_end`."""
         return self.log_end(wait_seconds).end
 
     def log_end(
@@ -104,8 +105,12 @@ class EntryConsumer(OpenConsumer):
         """Request the log end and wait for the answer.
 
         Args:
-            wait_seconds: How long to wait, up to the timeout of a request.
-            make_room: Called while the connection is full, because the answer cannot arrive then.
+            wait_seconds: Maximum time to wait, in seconds. The default and upper limit is the timeout of a request.
+            make_room: A function that is called while the connection is full, because no answer can then arrive.
+
+        Raises:
+            ConnectionFailed: The broker closed the consumer, or the connection ended.
+            DeadlineExceeded: The answer did not arrive in time.
 
         """
         seconds = self._request_seconds if wait_seconds is None else min(wait_seconds, self._request_seconds)
@@ -114,7 +119,12 @@ class EntryConsumer(OpenConsumer):
         )
 
     def request_log_end(self) -> Future[Any]:
-        """Send the request whose answer `await_log_end` returns. Raise `ConnectionFailed`."""
+        """Send a request for the log end. Pass the returned future to `await_log_end`.
+
+        Raises:
+            ConnectionFailed: The connection breaks while sending.
+
+        """
         return request_log_ends([self])[0]
 
     def await_log_end(
@@ -122,12 +132,13 @@ class EntryConsumer(OpenConsumer):
     ) -> LogEnd:
         """Wait for the answer to `request_log_end`.
 
-        Messages after the start of the first open transaction do not count, which is the broker's own rule.
+        While transactions are open, the broker reports the position before the first message of the oldest open
+        transaction.
 
         Args:
             answer: The result of `request_log_end`.
-            deadline: The end of the wait, by `time.monotonic`.
-            make_room: Called while the connection is full, because the answer cannot arrive then.
+            deadline: The time at which the wait ends, on the clock of `time.monotonic`.
+            make_room: A function that is called while the connection is full, because no answer can then arrive.
 
         Raises:
             ConnectionFailed: The broker closed the consumer, or the connection ended.
@@ -139,7 +150,7 @@ class EntryConsumer(OpenConsumer):
         return LogEnd(after_entry(*last_entry), mark_delete_position(last) or EARLIEST)
 
     def log_end_request(self) -> tuple[wire.BaseCommand, str]:
-        """Return the command for `request_log_end`, and its name in errors."""
+        """Return the command that requests the log end, and a description of the request for error messages."""
         return self._last_message_request(), self._reading_log_end
 
     @property
@@ -161,15 +172,16 @@ class EntryConsumer(OpenConsumer):
                     self._hold()
 
     def _hold(self) -> None:
-        """Make room on the connection for an answer after this consumer's entries."""
+        """Move this consumer's entries from the connection to the consumer, so that an answer can arrive."""
         entries = self.connection.take_entries(self.consumer_id)
         if entries is not None:
             self._held.append(entries)
 
     def acknowledge_cumulative(self, position: Position) -> None:
-        """Move the cursor to `position`, by whole entries, without waiting for an answer.
+        """Acknowledge all entries before the entry of `position`, without waiting for an answer.
 
-        So Pulsar's statistics count only later messages as backlog.
+        The cursor then moves, and Pulsar's statistics count only later messages as backlog. If `position` is in the
+        first entry of a ledger, this method sends nothing.
 
         Raises:
             ConnectionFailed: The connection is closed or breaks.
@@ -180,10 +192,13 @@ class EntryConsumer(OpenConsumer):
 
 
 def request_log_ends(consumers: Sequence[EntryConsumer]) -> list[Future[Any]]:
-    """Send the requests of several consumers' `await_log_end`, with a single send for each connection.
+    """Request the log ends of several consumers, with a single send for each connection.
+
+    Returns:
+        A future for each consumer, in the same order. Pass the future to `await_log_end` of its consumer.
 
     Raises:
-        ConnectionFailed: A connection breaks. If a connection has ended before, its answers fail instead.
+        ConnectionFailed: A connection breaks while sending. If a connection ended earlier, its futures fail instead.
 
     """
     answers: dict[int, Future[Any]] = {}

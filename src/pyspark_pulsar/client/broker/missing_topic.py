@@ -1,4 +1,4 @@
-"""The error for a topic that does not exist, which suggests topics with a similar name."""
+"""The error for a topic that does not exist, with suggestions of topics that have similar names."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pyspark_pulsar.model.topic import TopicName
 _SHOWN: Final = 3
 _SIMILARITY: Final = 0.75
 _MOST_NAMES: Final = 20_000
-"""Maximum number of names to compare. Comparing more names would last longer than a second, so none are compared."""
+"""Maximum number of names to compare. A longer list is not compared, because the comparison would last over 1 s."""
 
 
 def missing_topic(topic: TopicName, list_names: Callable[[], Iterable[TopicName]]) -> TopicNotFoundError:
@@ -20,8 +20,8 @@ def missing_topic(topic: TopicName, list_names: Callable[[], Iterable[TopicName]
 
     Args:
         topic: The topic that does not exist.
-        list_names: List the topics of its namespace that this role may see. If this fails with an error of this
-            package, the error suggests no names.
+        list_names: A function that lists the topics of the namespace that the role is allowed to see. If the function
+            raises a `PulsarError`, the returned error suggests no names.
 
     """
     try:
@@ -35,14 +35,14 @@ def missing_topic(topic: TopicName, list_names: Callable[[], Iterable[TopicName]
 
 
 def near_names(topic: TopicName, listed: Iterable[TopicName]) -> list[str]:
-    """Return full names of the listed topics that are similar to `topic`, the most similar first.
+    """Return the full names of listed topics whose names are similar to `topic`, the most similar first.
 
-    System topics of Pulsar and of this package are omitted.
+    System topics of Pulsar and of this package are omitted. If the list is longer than `_MOST_NAMES`, return no name.
     """
     names = {str(each.without_partition()) for each in listed if not each.local.startswith("__")}
     if len(names) > _MOST_NAMES:
         return []
-    # All names have the same namespace, so only the last parts are compared.
+    # All names are in the same namespace, so only their local names are compared.
     by_local = {TopicName.parse(name).local.casefold(): name for name in sorted(names, reverse=True)}
     wanted = topic.without_partition().local.casefold()
     return [by_local[close] for close in get_close_matches(wanted, by_local, _SHOWN, _SIMILARITY)]

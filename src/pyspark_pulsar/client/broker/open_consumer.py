@@ -1,4 +1,4 @@
-"""The common part of consumers: the state of an open consumer, and its commands.
+"""The common part of `EntryConsumer` and `Cursor`: the state of an open consumer, and its commands.
 
 Protocol: CommandFlow, CommandAck, CommandGetLastMessageId, CommandCloseConsumer.
 """
@@ -25,19 +25,19 @@ _CUMULATIVE: Final = 1
 
 
 class OpenConsumer:
-    """A consumer that a broker knows, as a `Listener` of its connection.
+    """A consumer that is open on a broker, and the `Listener` for the consumer's commands on the connection.
 
-    One thread calls the methods. The connection's receiving thread calls `on_command` and `on_closed`.
+    One thread calls the other methods. The connection's receiving thread calls `on_command` and `on_closed`.
     """
 
     def __init__(self, connection: Connection, consumer_id: int, where: str, request_seconds: float) -> None:
-        """Keep the connection.
+        """Store the arguments, without sending a command.
 
         Args:
             connection: The connection to the topic's broker.
             consumer_id: The id of the consumer on this connection.
-            where: The topic, or the subscription and the topic, for errors.
-            request_seconds: The timeout of a request.
+            where: The topic, or the subscription and the topic, for error messages.
+            request_seconds: The timeout of a request, in seconds.
 
         """
         self.connection = connection
@@ -51,7 +51,7 @@ class OpenConsumer:
     def is_open(self) -> bool:
         """Return whether the consumer is usable.
 
-        A consumer becomes unusable if the connection ends, or if the broker closes the consumer. A broker closes the
+        A consumer becomes unusable if the connection ends, or if the broker closes the consumer. A broker closes a
         consumer if the topic moves, or if the subscription or the topic is deleted.
         """
         return self._failure is None and self.connection.is_open
@@ -68,16 +68,16 @@ class OpenConsumer:
             self._changed.notify_all()
 
     def add_permits(self, messages: int) -> None:
-        """Allow the broker to send this many more messages (FLOW)."""
+        """Allow the broker to send `messages` more messages (FLOW)."""
         flow = wire.CommandFlow(consumer_id=self.consumer_id, messagePermits=messages)
         self.connection.send_bytes(frame(wire.BaseCommand(type=FLOW, flow=flow)))
 
     def close(self, wait_seconds: float = 0.0) -> None:
-        """Close the consumer. Never raise if the connection has already ended.
+        """Close the consumer. A lost connection or a missing answer raises no error.
 
         Args:
-            wait_seconds: How long to wait for the broker, because an exclusive subscription refuses its next consumer
-                until then.
+            wait_seconds: Maximum time to wait for the broker's answer, in seconds. Before the broker has closed the
+                consumer, an exclusive subscription refuses its next consumer.
 
         """
         self.connection.remove_consumer(self.consumer_id)
@@ -99,8 +99,11 @@ class OpenConsumer:
         return wire.BaseCommand(type=GET_LAST_MESSAGE_ID, getLastMessageId=request)
 
     def _acknowledgement(self, position: Position, **request: int) -> wire.BaseCommand:
-        """Return the command that acknowledges all entries before `position`. `request` is an id for an answer."""
-        # The entry id may be -1, "before the first entry", which the protocol carries as an unsigned long.
+        """Return the command that acknowledges all entries before the entry of `position`.
+
+        With a `request_id` in `request`, the broker answers.
+        """
+        # Before the first entry of a ledger, the entry id is -1. The protocol contains -1 as an unsigned number.
         passed = wire.MessageIdData(ledgerId=position.ledger, entryId=(position.entry - 1) % 2**64)
         ack = wire.CommandAck(
             consumer_id=self.consumer_id, ack_type=_CUMULATIVE, message_id=[passed], **request
@@ -112,7 +115,8 @@ def mark_delete_position(answer: Any) -> Position | None:
     """Return the first position that a cursor has not passed, from an answer to CommandGetLastMessageId.
 
     Returns:
-        `EARLIEST` for a cursor that has passed nothing, or None if the broker does not report its cursors.
+        `EARLIEST` for a cursor that has passed no message. The result is None if the broker does not report
+        positions of cursors.
 
     """
     if not answer.HasField("consumer_mark_delete_position"):

@@ -1,4 +1,4 @@
-"""Time limits for retries of temporary failures of brokers."""
+"""Time limits for retrying after temporary failures of brokers."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ class Patience:
 
     Attributes:
         seconds: The limit while a broker is unreachable.
-        not_ready_seconds: The limit after a broker has answered that it is not ready. The broker is starting, or its
-            metadata store is away for a moment.
+        not_ready_seconds: The limit after a broker has answered that it is not ready. Possible reasons are that the
+            broker is starting, or that its metadata store is temporarily unavailable.
 
     """
 
@@ -28,11 +28,11 @@ class Patience:
     not_ready_seconds: float
 
     def retrying(self, attempt: Callable[[], Answer]) -> Answer:
-        """Call `attempt` until it has no temporary failure, with pauses of up to 2 s. Raise the last error."""
+        """Call `attempt` again after each temporary failure, pausing up to 2 s. At the limit, raise the failure."""
         was_reached = False
 
         def seconds(fault: Exception) -> float:
-            """Return the limit. A broker that answered before and is away now is probably restarting."""
+            """Return the limit in seconds. A broker that answered and is now unreachable is probably restarting."""
             nonlocal was_reached
             was_reached = was_reached or isinstance(fault, NotReady)
             return self.not_ready_seconds if was_reached else self.seconds

@@ -20,8 +20,8 @@ frame has failed, all later frames are treated as not written, even if the broke
 
 The connection's thread only records receipts. The task's thread sends frames, waits for receipts and opens the
 producer. The lock `_changed` guards the data that the two threads share. Before the producer opens again, it closes on
-the earlier connection: the broker answers, or the connection ends. So no receipt of an earlier connection is recorded
-for a later frame. Brokers use the epoch of CommandProducer to replace the earlier producer.
+the earlier connection: the broker answers, or the connection ends. Therefore no receipt of an earlier connection is
+recorded for a later frame. Brokers use the epoch of CommandProducer to replace the earlier producer.
 """
 
 from __future__ import annotations
@@ -102,8 +102,8 @@ class Producer:
             transactional: Whether to send messages in transactions.
             keep_for: The name of a durable subscription, which the broker creates if it is missing. The topic retains
                 messages until this subscription acknowledges the messages.
-            name: The producer name that the user chose; None lets the broker choose a name. With a name, sequence ids
-                are also the user's, and the broker may have stored them from earlier producers of this name.
+            name: The producer name that the user chose; None lets the broker choose a name. With a name, the user also
+                chooses the sequence ids, and the broker may have stored these ids from earlier producers of this name.
             on_stored: A function that is called for each stored frame, in order. Its arguments are the sequence id, and
                 the ledger id and entry id, or None if the broker does not report them. The connection's thread calls
                 the function, so it must not block.
@@ -411,7 +411,7 @@ class Producer:
             if connection is not None:
                 connection.close(ConnectionFailed(str(silence)))
         except PulsarError:
-            pass  # A refusal of the broker also arrives after all receipts.
+            pass  # Even if the broker refuses, its answer arrives after all receipts.
 
     def _close(self) -> None:
         connection, self._connection = self._connection, None

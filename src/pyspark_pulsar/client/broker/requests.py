@@ -1,4 +1,4 @@
-"""Requests about topics that any broker can answer: their commands, their answers, and their names in errors."""
+"""Requests about topics that any broker can answer: their commands, their answers, and their texts in errors."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from pyspark_pulsar.schema.info import SchemaInfo
 Item = TypeVar("Item")
 
 AT_ONCE: Final = 1000
-"""Number of concurrent requests, which is far below the number at which brokers refuse further lookups."""
+"""Maximum number of concurrent requests. Brokers refuse lookups only at a far greater number."""
 
 _SEALED = 1
 
@@ -43,7 +43,7 @@ def reading_schema(topic: TopicName) -> str:
 
 
 def schema_of(answer: Any, where: str) -> SchemaInfo | None:
-    """Return the schema in an answer, or None if the topic has none. Raise the error for a broker's refusal."""
+    """Return the schema in an answer, or None if the topic has no schema. Raise any other refusal as an error."""
     if answer.HasField("error_code"):
         fault = server_error(answer.error_code, answer.error_message, where)
         if isinstance(fault, TopicNotFoundError):
@@ -78,8 +78,9 @@ def lookup_command(topic: str, listener_name: str | None, *, authoritative: bool
 
     Args:
         topic: The topic.
-        listener_name: The advertised listener whose address the broker returns, or None to use its default one.
-        authoritative: Whether the broker must answer itself, after a redirect.
+        listener_name: The advertised listener whose address the broker returns, or None if the default is wanted.
+        authoritative: Whether the broker must decide the owner itself. A redirect contains this value for the next
+            lookup.
 
     """
     request = wire.CommandLookupTopic(topic=topic, request_id=0, authoritative=authoritative)
@@ -89,14 +90,25 @@ def lookup_command(topic: str, listener_name: str | None, *, authoritative: bool
 
 
 def owner_of(answer: wire.CommandLookupTopicResponse, where: str, *, tls: bool) -> BrokerAddress:
-    """Return the broker's address in the answer to a lookup. Raise `OptionError` if it lacks one of the wanted kind."""
+    """Return the address of the topic's owner in a lookup answer.
+
+    Args:
+        answer: The answer to a lookup.
+        where: A description of the lookup, for error messages.
+        tls: Whether to return the address for TLS.
+
+    Raises:
+        OptionError: The broker has an address only with TLS, or only without TLS, and `tls` demands the other kind.
+        ProtocolError: The address is malformed.
+
+    """
     url = answer.brokerServiceUrlTls if tls else answer.brokerServiceUrl
     if not url and (answer.brokerServiceUrl or answer.brokerServiceUrlTls):
         wanted, present, scheme = (
             ("with", "without", "pulsar://") if tls else ("without", "with", "pulsar+ssl://")
         )
         raise OptionError(
-            f"{where}: expected a broker's address {wanted} TLS, got only one {present} TLS; use {scheme} in "
+            f"{where}: expected a broker's address {wanted} TLS, got only an address {present} TLS; use {scheme} in "
             f"service.url"
         )
     return parse_broker_url(url, where)
@@ -107,7 +119,8 @@ def listing_command(namespace: Namespace, digest: str | None) -> wire.BaseComman
 
     Args:
         namespace: The namespace.
-        digest: The broker's hash of a known list, so that the broker does not send an unchanged list again.
+        digest: The broker's hash of the list that the client already has, or None. If the list is unchanged, the broker
+            does not send it again.
 
     """
     request = wire.CommandGetTopicsOfNamespace(request_id=0, namespace=str(namespace), mode=0)
@@ -125,19 +138,19 @@ def reading_layout(topic: TopicName) -> str:
 
 
 def layout_command(topic: TopicName) -> wire.BaseCommand:
-    """Return the command to read a scalable topic's layout, which never creates a topic."""
+    """Return the command to read a scalable topic's layout. The command never creates a topic."""
     request = wire.CommandScalableTopicLookup(session_id=0, topic=str(topic), create_if_missing=False)
     return wire.BaseCommand(type=SCALABLE_TOPIC_LOOKUP, scalableTopicLookup=request)
 
 
 def end_of_layouts(answer: wire.CommandScalableTopicUpdate) -> bytes:
-    """Return the frame that ends the broker's updates about the topic's layout."""
+    """Return the frame that makes the broker stop sending updates of the topic's layout."""
     close = wire.CommandScalableTopicClose(session_id=answer.session_id)
     return frame(wire.BaseCommand(type=SCALABLE_TOPIC_CLOSE, scalableTopicClose=close))
 
 
 def layout_from(answer: wire.CommandScalableTopicUpdate, topic: TopicName) -> TopicLayout:
-    """Return the layout in an answer. Raise the error for a broker's refusal."""
+    """Return the layout in an answer. Raise a refusal of the broker as an error."""
     where = reading_layout(topic)
     if answer.HasField("error"):
         raise server_error(answer.error, answer.message, where)
@@ -156,7 +169,7 @@ def layout_from(answer: wire.CommandScalableTopicUpdate, topic: TopicName) -> To
 
 
 def in_windows(items: Iterable[Item], size: int = AT_ONCE) -> Iterator[list[Item]]:
-    """Yield lists of at most `size` items, in order."""
+    """Yield the items in lists of at most `size` items, in order."""
     rest = iter(items)
     while window := list(islice(rest, size)):
         yield window

@@ -1,16 +1,16 @@
 """Creation of a consumer for a topic partition: SUBSCRIBE, and the broker's answer.
 
-The consumer is exclusive. Unless the caller names its subscription, the subscription has a random name, is not durable
-and leaves nothing in Pulsar. A topic is never created.
+The consumer is exclusive. By default, its subscription has a random name, is not durable, and leaves nothing in Pulsar.
+This module never creates a topic.
 
     function          | commands and answers
-    `begin_subscribe` | SUBSCRIBE with the start position. Several `PendingSubscription` may be in flight.
-    `consumer`        | SUCCESS: the consumer is open. ERROR, timeout or lost connection: it raises, and the next
-                      | attempt looks up the topic's owner again.
-    `abandon`         | CLOSE_CONSUMER. Brokers accept it also before the consumer is open.
-    `end`             | CLOSE_CONSUMER after the consumer is open; waits for both answers
+    `begin_subscribe` | SUBSCRIBE with the start position. Several subscriptions can be pending at the same time.
+    `consumer`        | SUCCESS: the consumer is open. ERROR, timeout or lost connection: `consumer` raises, and the
+                      | next attempt looks up the topic's owner again.
+    `abandon`         | CLOSE_CONSUMER, which brokers accept even before the consumer is open
+    `end`             | waits until the consumer is open, sends CLOSE_CONSUMER, and waits for the answer
 
-After `begin_subscribe`, the caller must call `consumer`, `abandon` or `end`, also after an error in between.
+After `begin_subscribe`, the caller must call `consumer`, `abandon` or `end`, even after an error in between.
 
 Protocol: CommandSubscribe.
 """
@@ -37,19 +37,19 @@ _EARLIEST, _LATEST = 1, 0
 def subscribe(
     client: BrokerClient, topic: str, start: Position | None, *, read_compacted: bool = False
 ) -> EntryConsumer:
-    """Subscribe to a topic partition. This is one attempt, which the caller may retry.
+    """Subscribe to a topic partition. This function makes one attempt, and the caller can retry.
 
     Args:
         client: The client.
         topic: The topic partition.
         start: The position of the first message, or None to start after the last message. Entries arrive whole, so the
-            first entry may contain messages before `start`.
-        read_compacted: Read the topic's compacted view: its entries and its end.
+            first entry can contain messages before `start`.
+        read_compacted: Whether to read the entries and the log end of the compacted topic.
 
     Raises:
         ConnectionFailed: A temporary failure.
         TopicNotFoundError: The topic does not exist.
-        PermissionDenied: The role may not read the topic.
+        PermissionDenied: The role is not allowed to read the topic.
 
     """
     return begin_subscribe(
@@ -59,7 +59,7 @@ def subscribe(
 
 @dataclass(frozen=True, slots=True)
 class PendingSubscription:
-    """A SUBSCRIBE in flight and its consumer. Several may be in flight at the same time."""
+    """A SUBSCRIBE command without an answer yet, and the consumer that the command opens."""
 
     _client: BrokerClient
     _connection: Connection
@@ -71,10 +71,10 @@ class PendingSubscription:
         """Wait for the broker and return the open consumer.
 
         Args:
-            wait_seconds: How long to wait, up to the timeout of a request.
+            wait_seconds: Maximum time to wait, in seconds. The upper limit is the timeout of a request.
 
         Raises:
-            PulsarError: The subscription failed; `subscribe` lists the classes.
+            PulsarError: The subscription failed. `subscribe` lists the error classes.
 
         """
         try:
@@ -84,7 +84,7 @@ class PendingSubscription:
             if self._answer.done() and isinstance(fault, PulsarError):
                 self._connection.remove_consumer(self._consumer.consumer_id)
             else:
-                # The broker may still open the consumer, or has opened it while this thread was interrupted.
+                # The broker may open the consumer later, or may have opened it before this thread was interrupted.
                 self.abandon()
             self._client.forget_owner(self._topic)
             raise
@@ -96,13 +96,14 @@ class PendingSubscription:
         return self._answer.done()
 
     def abandon(self) -> None:
-        """Close the consumer, also before it is open, without waiting. A second call is allowed."""
+        """Close the consumer without waiting, even before the consumer is open. A second call is allowed."""
         self._consumer.close()
 
     def end(self, wait_seconds: float) -> None:
-        """Wait until the broker has opened the consumer and closed it again, for at most `wait_seconds` each.
+        """Wait until the broker has opened the consumer, close the consumer, and wait for the broker's answer.
 
-        Until then, an exclusive subscription refuses its next consumer. Failures of the broker are ignored.
+        Each wait lasts at most `wait_seconds`. Errors of the broker are ignored. Before the broker has closed the
+        consumer, an exclusive subscription refuses its next consumer.
         """
         try:
             self.consumer(wait_seconds).close(wait_seconds)
@@ -126,10 +127,11 @@ def begin_subscribe(
         client: The client.
         connection: The connection to the topic's owner.
         topic: The topic partition.
-        start: As for `subscribe`.
-        read_compacted: As for `subscribe`.
-        subscription: The name of the subscription, by default a random one.
-        durable: Start at the subscription's position instead of `start`. The broker creates a missing subscription.
+        start: The position of the first message, as for `subscribe`.
+        read_compacted: Whether to read the compacted topic, as for `subscribe`.
+        subscription: The name of the subscription. The default is a random name.
+        durable: Whether the subscription is durable. The consumer of an existing durable subscription starts at the
+            subscription's position instead of `start`. If the subscription is missing, the broker creates it.
 
     """
     consumer = EntryConsumer(connection, connection.new_id(), topic, client.request_seconds)
@@ -161,5 +163,6 @@ def _start_message_id(start: Position | None) -> wire.MessageIdData:
         return wire.MessageIdData(ledgerId=2**63 - 1, entryId=2**63 - 1)
     if start.is_earliest:
         return wire.MessageIdData(ledgerId=2**64 - 1, entryId=2**64 - 1)
-    # A batch index makes the broker step back by one entry, because its cursors start after a position.
+    # A cursor starts after its position. If the id contains a batch index, the broker places the cursor one entry
+    # earlier, so that the first entry is the entry of `start`.
     return wire.MessageIdData(ledgerId=start.ledger, entryId=start.entry, batch_index=start.batch_index)

@@ -1,16 +1,20 @@
-"""The cursor of a durable subscription in one topic partition: reading its position, and moving it. Driver only.
+"""The cursor of a durable subscription in one topic partition: reading and moving its position.
 
-An exclusive consumer that requests no messages holds the cursor. Brokers accept acknowledgements only from consumers,
-and no other client can use the subscription at the same time.
+This module runs on the driver only. Brokers accept acknowledgements only from consumers, so a cursor is an exclusive
+consumer that requests no messages. While this consumer is open, no other client can use the subscription.
 
-For a replicated subscription, the consumer must request some messages. While messages arrive, clusters write a marker
-into their topics once a second: a snapshot of matching positions. When a position after a snapshot is acknowledged, a
-broker moves the subscription in the other clusters. The broker knows only snapshots that it passed while it read for a
-consumer. Brokers do not send markers to consumers, but the entry ids of markers are missing between other entries.
+For a replicated subscription, the consumer must request some messages. While producers send messages, each cluster
+writes a marker into its topic once a second. The marker contains a snapshot: the positions in all clusters that match
+each other. After a position later than a snapshot is acknowledged, the broker moves the subscription in the other
+clusters. A broker knows only the snapshots that it has read while sending entries to a consumer. Brokers do not send
+markers to consumers, so a marker leaves a gap in the entry ids that a consumer receives.
 
-    `look_ahead`   | no permits left       | FLOW: a thousand messages, or more if no id was missing before
-                   | permits left          | nothing
-    entries arrive |                       | they are dropped; if ids are missing, it pauses for some seconds
+    call or event  | condition                | effect
+    `look_ahead`   | no permit is left        | FLOW for 1,000 messages at first and after a gap in the entry ids,
+                   |                          | otherwise for four times the last number, up to 16,000
+                   | permits are left         | none
+    entries arrive |                          | the entries are dropped
+                   | an entry id is missing   | `look_ahead` also does nothing for the next 5 s
 
 Sources: `AbstractBaseDispatcher.filterEntriesForConsumer`, `ReplicatedSubscriptionsController` of Pulsar 4.0.8.
 """
@@ -37,9 +41,9 @@ _REST_SECONDS: Final = 5.0
 
 
 class Cursor(OpenConsumer):
-    """A cursor that this process holds, from `hold_cursor`.
+    """The cursor of a subscription that only this process uses, opened by `hold_cursor`.
 
-    One thread uses the cursor. The connection's thread reports its end.
+    One thread uses the cursor. The connection's thread calls `on_command`, `on_entries` and `on_closed`.
     """
 
     def __init__(self, connection: Connection, topic: str, subscription: str, request_seconds: float) -> None:
@@ -53,10 +57,10 @@ class Cursor(OpenConsumer):
         connection.add_consumer(self.consumer_id, self)
 
     def on_entries(self) -> None:
-        """Drop all entries, and record whether ids between them are missing.
+        """Drop all received entries, and record whether entry ids are missing between the entries.
 
-        Brokers send whole batches of entries, so more messages than requested may arrive. All of them must be taken,
-        because remaining entries fill the connection, and then nothing else arrives.
+        Brokers send whole entries, so more messages than requested can arrive. All entries must be removed from the
+        connection, because a full connection receives nothing.
         """
         entries = self.connection.take_entries(self.consumer_id)
         if entries is None or entries.last is None:
@@ -72,7 +76,7 @@ class Cursor(OpenConsumer):
     # Methods for the caller's thread
 
     def subscribe(self, topic: str, subscription: str, *, is_replicated: bool = False) -> None:
-        """Subscribe, once. If the subscription does not exist, create it at the topic's first message."""
+        """Subscribe with one attempt. If the subscription is missing, the broker creates it at the first message."""
         request = wire.CommandSubscribe(
             topic=topic,
             subscription=subscription,
@@ -87,26 +91,32 @@ class Cursor(OpenConsumer):
         self._request(wire.BaseCommand(type=SUBSCRIBE, subscribe=request))
 
     def position(self) -> Position:
-        """Return the position of the next message to acknowledge, after all acknowledged entries."""
+        """Return the first position that the cursor has not passed.
+
+        Raises:
+            ProtocolError: The broker does not report positions of cursors, because it is older than Pulsar 2.8.
+            PulsarError: The broker refused the request, or the connection failed.
+
+        """
         position = mark_delete_position(self._request(self._last_message_request()))
         if position is None:
             raise ProtocolError(
-                f"{self._where}: expected the position of its cursor, got none; this needs Pulsar 2.8 or later"
+                f"{self._where}: expected the broker to report the cursor's position, got none; use Pulsar 2.8 or later"
             )
         return position
 
     def acknowledge(self, position: Position) -> Future[Any]:
-        """Acknowledge all entries before the one of `position`. Pass the result to `settle`.
+        """Acknowledge all entries before the entry of `position`. Pass the returned future to `settle`.
 
-        An entry that is read in part stays unacknowledged. The cursor never moves back.
+        If `position` is inside an entry, this entry is not acknowledged. The cursor never moves back.
         """
         with self._lock:
-            # Entries that the broker skips because of this are not missing.
+            # The broker does not send acknowledged entries. Do not count their entry ids as missing.
             self._following = max(self._following, (position.ledger, position.entry))
         return self.connection.submit(self._acknowledgement(position, request_id=0), self._where)
 
     def look_ahead(self) -> None:
-        """Let the broker read ahead in a replicated subscription until it passes a snapshot. Do not wait.
+        """Request messages of a replicated subscription, so that the broker reads the next snapshot. Do not wait.
 
         Raises:
             ConnectionFailed: The connection is closed or breaks.
@@ -116,12 +126,12 @@ class Cursor(OpenConsumer):
             if self._permits > 0 or time.monotonic() < self._paused_until:
                 return
             self._flow_size = min(max(_FEW, _MORE * self._flow_size), _MOST)
-            # The last batch may have brought more messages than were requested.
+            # `_permits` is negative if more messages than requested have arrived.
             self._permits += self._flow_size
         self.add_permits(self._flow_size)
 
     def settle(self, answer: Future[Any]) -> None:
-        """Wait until the broker has accepted an acknowledgement. Raise its refusal, or `ConnectionFailed`."""
+        """Wait until the broker has accepted an acknowledgement. Raise the broker's refusal, or `ConnectionFailed`."""
         answered = await_answer(answer, f"acknowledging in {self._where}", self._request_seconds)
         if answered.HasField("error"):
             raise server_error(answered.error, answered.message, f"acknowledging in {self._where}")
@@ -133,18 +143,18 @@ class Cursor(OpenConsumer):
 def hold_cursor(
     client: BrokerClient, topic: str, subscription: str, *, is_replicated: bool = False
 ) -> Cursor:
-    """Hold the cursor of a subscription. This is one attempt, which the caller may retry.
+    """Open the cursor of a subscription. This function makes one attempt, and the caller can retry.
 
     Args:
         client: The client.
-        topic: The topic, or the partition's own name.
+        topic: The full name of a topic without partitions, or of a partition.
         subscription: The name of the subscription.
-        is_replicated: Whether the other clusters of the topic shall have the subscription too.
+        is_replicated: Whether Pulsar replicates the subscription to the other clusters of the topic.
 
     Raises:
         ConnectionFailed: A temporary failure.
         SubscriptionBusy: Another consumer uses the subscription.
-        PermissionDenied: The role may not use the subscription.
+        PermissionDenied: The role is not allowed to use the subscription.
         TopicNotFoundError: The topic does not exist.
 
     """
@@ -152,7 +162,8 @@ def hold_cursor(
     try:
         cursor.subscribe(topic, subscription, is_replicated=is_replicated)
     except BaseException:
-        # A broker that was only slow would keep the consumer, and then report the subscription as busy.
+        # If the broker was only slow, it may still open the consumer. The next attempt would then raise
+        # `SubscriptionBusy`.
         cursor.close()
         client.forget_owner(topic)
         raise

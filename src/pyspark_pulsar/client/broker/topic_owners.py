@@ -1,4 +1,4 @@
-"""Lookups of the broker that serves a topic, and the connection to that broker.
+"""Lookups of the broker that serves a topic (the owner), and connections to that broker.
 
 The answer to a lookup is cached until the broker refuses a request, closes a consumer or producer, or is unreachable.
 """
@@ -22,7 +22,7 @@ _REDIRECT, _CONNECT, _FAILED = 0, 1, 2
 
 
 class TopicOwners:
-    """A client's cache of the brokers that serve topics. Safe to use from several threads."""
+    """A client's cache of the brokers that serve topics. Several threads can share an instance."""
 
     def __init__(
         self,
@@ -36,11 +36,12 @@ class TopicOwners:
         """Store the arguments, without a lookup.
 
         Args:
-            connections: The client's connections, also used for lookups.
-            listener_name: The advertised listener whose addresses brokers return.
-            uses_tls: Whether connections use the addresses for TLS.
-            request_seconds: Deadline of one lookup.
-            seconds_left: Return how many of the given seconds remain. Raise `DeadlineExceeded` if none remain.
+            connections: The client's connections, which also send the lookups.
+            listener_name: The advertised listener whose addresses brokers return, or None if the default is wanted.
+            uses_tls: Whether to connect to the addresses for TLS.
+            request_seconds: Time limit of one lookup, in seconds.
+            seconds_left: A function that returns how many of the given seconds remain. If no time remains, it raises
+                `DeadlineExceeded`.
 
         """
         self._connections = connections
@@ -55,7 +56,7 @@ class TopicOwners:
         self._owners.clear()
 
     def connection(self, topic: str) -> Connection:
-        """Return a connection to the broker that serves `topic`, which may be a partition. One attempt, no retry."""
+        """Return a connection to the broker that serves a topic or partition. A failure is not retried."""
         self._bound()
         owner = self._owners.get(topic)
         if owner is None:
@@ -68,9 +69,10 @@ class TopicOwners:
             raise
 
     def _bound(self) -> None:
-        """Forget the oldest owners above the limit, because a client may exist longer than topics.
+        """Forget the oldest owners if more than `_MOST_OWNERS` owners are cached.
 
-        Topics that are still in use are looked up again.
+        The limit is needed because a client can exist longer than its topics. If a topic is still in use, the client
+        looks it up again.
         """
         excess = len(self._owners) - _MOST_OWNERS
         if excess > 0:
@@ -78,13 +80,13 @@ class TopicOwners:
                 self.forget(topic)
 
     def forget(self, topic: str) -> None:
-        """Forget the topic's owner after it refused a request or closed a client: the topic may have moved."""
+        """Forget the topic's owner. Call this after the owner failed or refused, because the topic may have moved."""
         self._owners.pop(topic, None)
 
     def connections(self, topics: Iterable[str]) -> dict[str, Connection | PulsarError]:
-        """Return `connection` of each topic, or its failure.
+        """Return a mapping from each topic to the connection to its owner, or to the failure.
 
-        Lookups are pipelined, and there is one attempt to connect to each broker.
+        Lookups are pipelined. There is one attempt to connect to each broker.
         """
         self._bound()
         names = list(topics)
@@ -104,7 +106,7 @@ class TopicOwners:
         return connections
 
     def _find_owners(self, topics: list[str]) -> dict[str, PulsarError]:
-        """Look up the topics, and return the failures."""
+        """Look up the owners of topics and cache them. Return a mapping from topics to failed lookups."""
         faults: dict[str, PulsarError] = {}
         for window in in_windows(topics):
             connection = self._connections.service_connection()

@@ -1,8 +1,8 @@
 """Pulsar transactions: begin, add partitions, commit or abort.
 
 END_TXN is not idempotent. A broker of Pulsar 4.0.8 answers TransactionNotFound for a transaction that has been
-committed or aborted. So a caller that commits needs another way to find out the outcome. Only END_TXN or the timeout
-ends a transaction. A lost connection does not abort a transaction.
+committed or aborted. Therefore a caller that commits needs another way to find out the outcome. Only END_TXN or the
+timeout ends a transaction. A lost connection does not abort a transaction.
 
 Protocol: CommandTcClientConnectRequest, CommandNewTxn, CommandAddPartitionToTxn, CommandEndTxn. The coordinator's
 number is the upper half of a transaction's id (`txnid_most_bits`). Partition N of `transaction_coordinator_assign`

@@ -1,37 +1,42 @@
-"""The unconfirmed frames of a producer: the next frames to send, proofs by receipts, and repetitions. No I/O.
+"""The unconfirmed frames of a producer: the next frames to send, the proof in a receipt, and frames to send again.
 
-A frame passes through these states in order; receipts arrive in the order of frames:
+This module does no I/O. A frame passes through these states in order, and receipts arrive in the order of the frames:
 
-    held       The last chunk of a chunked message, until all its other chunks are confirmed.
-    unsent     Not sent on the current connection. `take` returns it.
-    sent       Sent on the current connection, without a receipt.
-    confirmed  Stored, if the topic stores anything. Removed when all frames of the same `add` are confirmed.
+    held       The last chunk of a chunked message waits here until all earlier frames are confirmed.
+    unsent     The frame has not been sent on the current connection. `take` returns the frame.
+    sent       The frame has been sent on the current connection, but its receipt has not arrived.
+    confirmed  The topic has stored the frame, unless the topic is non-persistent. When all frames of the same `add` are
+               confirmed, they are removed.
 
-The meaning of a receipt, by its sequence id:
+The meaning of a receipt depends on its sequence id, compared with the id of the oldest unconfirmed frame:
 
-    below the id of the oldest unconfirmed frame   Confirms the first sending of a frame that was sent twice: ignored.
-    equal, with a position                         The frame is stored: confirmed.
-    equal, without a position, sent before         Deduplication knows the frame: confirmed.
-    equal, without a position, first sending       Nothing proves that it is stored: `NotStored`, the producer fails.
-    above                                          Receipts are missing: the connection is no longer reliable.
+    lower                                      The receipt is ignored. A frame was sent twice, and this receipt
+                                               belongs to the first send.
+    equal, with a position                     The frame is stored, so it is confirmed.
+    equal, without a position, second send     The broker's deduplication knows the frame, so it is confirmed.
+    equal, without a position, first send      Nothing proves that the frame is stored: `NotStored`, the producer fails.
+    higher                                     Receipts are missing, so the connection is no longer reliable.
 
-A receipt without a position, (-1,-1), means that broker deduplication has not stored the frame. The producer's name
-already has a sequence id at least as high. This proves that the message is stored, if the same producer sent the same
-frame earlier over a broken connection. Only this producer uses its name and ids, and entries are stored in order. So
-each group of frames has `tried`: how many of its unchanged frames may have reached a broker earlier.
+A receipt without a position contains `-1:-1`. The broker's deduplication has rejected the frame, because a frame of the
+same producer name with an equal or higher sequence id is already stored. If this producer has sent the same frame on an
+earlier connection, the receipt proves that the frame is stored. The proof holds because no other producer uses the name
+and ids, and because brokers store frames in order. For this proof, `tried` counts the unchanged frames of a group that
+may have reached a broker on an earlier connection.
 
-On a new connection (`prepare_resend`), all sent frames become unsent, so each message is stored at least once.
+`prepare_resend` makes all unconfirmed frames unsent for the next connection, so each message is stored at least once.
 
-A chunked message is an exception: repeating only its unconfirmed chunks could lose the message. The C++ client, and so
-the official Python client, drops a message if one of its chunks arrives twice. So the last chunk is held:
+A chunked message is an exception, because sending only its unconfirmed chunks again could lose the message. If a chunk
+arrives twice, Pulsar's C++ client drops the message. The official Python client uses the C++ client. Therefore the last
+chunk is not sent until all earlier frames are confirmed:
 
-    The connection breaks before the last chunk was sent    No reader has the message. All chunks are sent again as a
-                                                            new message with a new uuid, including confirmed ones,
-                                                            and none of them counts as tried.
-    The connection breaks after that                        Only the last chunk is sent again. If it is stored already,
-                                                            all readers recognize the repetition.
+    The connection breaks before the last chunk was sent    No reader has received the whole message. All chunks are
+                                                            sent again as a new message with a new uuid, including
+                                                            confirmed chunks. No chunk counts as tried.
+    The connection breaks after the last chunk was sent     Only the last chunk is sent again. If the last chunk is
+                                                            already stored, all readers recognize the repetition.
 
-Without `sends_again`, no frame is sent twice, so no frame is held; the producer fails instead.
+If `sends_again` is False, no frame is sent twice, so the last chunk does not wait. If the connection breaks, the
+producer fails.
 """
 
 from __future__ import annotations
@@ -45,30 +50,31 @@ from pyspark_pulsar.client.broker.connection.transport import SendFrames, renew_
 
 @dataclass
 class _Pending:
-    """Frames of one `add`. Numbers of frames count from 0."""
+    """The frames of one call of `add`, which are numbered from 0."""
 
     frames: SendFrames
     given_at: float
     data: bytes
     held: tuple[int, ...]
-    """Last chunks. Each is sent after all earlier frames are confirmed."""
+    """The numbers of last chunks. A last chunk is sent after all earlier frames are confirmed."""
     confirmed: int = 0
-    """Number of confirmed frames, from the first one on."""
+    """Number of confirmed frames. The confirmed frames are the first frames of the group."""
     sent: int = 0
-    """Number of frames that were sent on the current connection or confirmed before."""
+    """Number of frames that were sent on the current connection, or confirmed on an earlier connection."""
     tried: int = 0
-    """Number of frames that may have reached a broker on an earlier connection, unchanged."""
+    """Number of unchanged frames that may have reached a broker on an earlier connection."""
     attempts: int = 0
-    """Number of times that chunked messages were sent again as new ones."""
+    """How many times a chunked message of the group was replaced by a new message."""
     first_sent: deque[tuple[int, float]] = field(default_factory=deque)
-    """First send times of unconfirmed frames: of all frames below a number that were not sent before."""
+    """The first send times of unconfirmed frames. A pair `(stop, time)` applies to all frames before number `stop`,
+    except frames of earlier pairs."""
 
     @property
     def count(self) -> int:
         return len(self.frames.ends)
 
     def place(self, first: int, stop: int) -> slice:
-        """Return the location of frames `first` to `stop` (exclusive) in the data."""
+        """Return the slice of `data` that contains the frames from `first` (inclusive) to `stop` (exclusive)."""
         return slice(self.frames.ends[first - 1] if first else 0, self.frames.ends[stop - 1])
 
     def confirm_one(self) -> None:
@@ -78,28 +84,31 @@ class _Pending:
 
 
 class Unconfirmed:
-    """Frames of one producer, in order. Times are from `time.monotonic`. Not safe to use from several threads."""
+    """The unconfirmed frames of one producer, in order. Times are from `time.monotonic`. Use one thread at a time."""
 
     def __init__(self, *, sends_again: bool) -> None:
-        """Start without frames. If `sends_again` is False, no frame is sent twice, and no last chunk is held."""
+        """Start without frames. If `sends_again` is False, no frame is sent twice, and last chunks do not wait."""
         self._sends_again = sends_again
         self._pending: deque[_Pending] = deque()
         self._progress_at = 0.0
         self.nbytes = 0
-        """Bytes of all groups of frames that are not completely confirmed."""
+        """Total bytes of all groups with an unconfirmed frame. A group counts with all its frames."""
 
     def __bool__(self) -> bool:
         return bool(self._pending)
 
     @property
     def oldest_since(self) -> float:
-        """Return since when the oldest frame is due. There must be a frame."""
+        """Return the time from which the oldest unconfirmed frame waits for its receipt.
+
+        Call this method only if a frame is unconfirmed.
+        """
         oldest = self._pending[0]
         return oldest.first_sent[0][1] if oldest.first_sent else max(oldest.given_at, self._progress_at)
 
     @property
     def oldest_id(self) -> int:
-        """Return the sequence id of the oldest frame. There must be a frame."""
+        """Return the sequence id of the oldest unconfirmed frame. Call this only if a frame is unconfirmed."""
         oldest = self._pending[0]
         return oldest.frames.sequence_ids[oldest.confirmed]
 
@@ -114,10 +123,10 @@ class Unconfirmed:
         self.nbytes += len(frames.frames)
 
     def take(self, now: float) -> memoryview | None:
-        """Return the next frames to send, and mark them as sent.
+        """Return the next frames to send, and mark these frames as sent.
 
         Returns:
-            The frames, or None if all are sent or a last chunk waits for receipts.
+            The frames. None if all frames are sent, or if the next frame is a last chunk that must still wait.
 
         """
         pending = next((frames for frames in self._pending if frames.sent < frames.count), None)
@@ -134,7 +143,7 @@ class Unconfirmed:
         return memoryview(pending.data)[pending.place(first, stop)]
 
     def confirm(self, sequence_id: int, now: float, *, stored: bool) -> str | None:
-        """Count a receipt.
+        """Record a receipt.
 
         Args:
             sequence_id: The sequence id in the receipt.
@@ -149,9 +158,11 @@ class Unconfirmed:
 
         """
         if not self._pending or sequence_id < self.oldest_id:
-            return None  # The receipt confirms the first sending of a frame that was sent twice.
+            return None  # A frame was sent twice, and this receipt belongs to the first send.
         if sequence_id > self.oldest_id:
-            return f"expected the receipt of message {self.oldest_id}, got the one of {sequence_id}"
+            return (
+                f"expected the receipt of message {self.oldest_id}, got the receipt of message {sequence_id}"
+            )
         oldest = self._pending[0]
         if not stored and not self._is_proven(oldest):
             raise NotStored(sequence_id)
@@ -163,16 +174,16 @@ class Unconfirmed:
         return None
 
     def _is_proven(self, pending: _Pending) -> bool:
-        """Return whether a receipt without a position proves that the oldest frame is stored.
+        """Return whether a receipt without a position proves that the oldest unconfirmed frame is stored.
 
-        Brokers that support chunks send such a receipt only for the last chunk.
+        Brokers that support chunks send a receipt without a position only for the last chunk of a message.
         """
         index = pending.confirmed
         inner = any(begin <= index < end - 1 for begin, end in pending.frames.chunked)
         return index < pending.tried and not inner
 
     def prepare_resend(self) -> None:
-        """Prepare to send unconfirmed frames again, on a new connection."""
+        """Make all unconfirmed frames unsent, so that `take` returns these frames again for a new connection."""
         for pending in self._pending:
             was_sent, pending.sent = pending.sent, pending.confirmed
             pending.tried = max(pending.tried, was_sent)
@@ -181,7 +192,10 @@ class Unconfirmed:
                     self._restart_message(pending, begin, end)
 
     def _restart_message(self, pending: _Pending, begin: int, end: int) -> None:
-        """Start a chunked message again as a new one. Its last chunk, and so any later frame, was never sent."""
+        """Replace a chunked message by a new message with the same content.
+
+        The last chunk was not sent, so no later frame was sent either.
+        """
         pending.attempts += 1
         place = pending.place(begin, end)
         renewed = renew_chunks(pending.data[place], pending.attempts)
@@ -191,4 +205,4 @@ class Unconfirmed:
 
 
 class NotStored(Exception):
-    """A receipt reports that a message was not stored, and nothing proves that it was stored before."""
+    """A receipt reports that the broker rejected a message, and nothing proves that the message was stored before."""

@@ -1,1 +1,1 @@
-"""Tiered storage: the locations of offloaded ledgers, and the bytes of their objects."""
+"""Tiered storage: the location of a topic's offloaded ledgers, and reads of the stored bytes."""

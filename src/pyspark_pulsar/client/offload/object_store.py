@@ -1,7 +1,7 @@
-"""Bytes of objects and files in tiered storage, for the driver and executors.
+"""Reads of objects and files in tiered storage, on the driver and on executors.
 
-The package obstore reads object stores, and pyarrow reads folders. Their errors may quote answers of the store, with
-names of keys or signed requests. So this module describes errors in its own words.
+The package obstore reads object stores, and pyarrow reads folders. Error messages of obstore and pyarrow can contain
+parts of the store's answers, such as key ids or signed requests. So this module raises errors with its own messages.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 _T = TypeVar("_T")
 
 STEP: Final = 4 << 20
-"""Bytes of one request. A block of 64 MiB needs several requests, and a reader keeps few of their answers in memory."""
+"""The size of one request in bytes. Several small requests for a block of 64 MiB limit the memory of a reader."""
 _CLIENT_SETTINGS: Final = frozenset(
     {
         *("allow_http", "allow_invalid_certificates", "connect_timeout", "http1_only", "http2_only"),
@@ -51,7 +51,7 @@ _FLAGS: Final = frozenset(
 )
 _STATUS: Final = re.compile(r"status code: (\d{3}(?: [A-Z][A-Za-z ]{0,40})?)")
 _CODE: Final = re.compile(r"<Code>(\w{1,60})</Code>")
-# The address from which a machine in a cloud receives its credentials.
+# The address of the metadata service that provides a cloud machine with credentials.
 _MACHINE: Final = "169.254.169.254"
 _CAUSES: Final = {
     "ConnectionRefused": "the connection was refused",
@@ -66,16 +66,14 @@ _CAUSES: Final = {
 
 
 class StoredBytes(Protocol):
-    """A bucket or folder. `where` begins error messages: the ledger and its topic."""
+    """A bucket or folder of offloaded ledgers. All methods begin error messages with `where`: the ledger and the topic.
+
+    All methods raise `LedgerUnavailable` if the object or file is missing or damaged, and `TieredStorageUnavailable` if
+    the whole store is unavailable.
+    """
 
     def size(self, name: str, where: str) -> int:
-        """Return the size of an object or file in bytes.
-
-        Raises:
-            LedgerUnavailable: The object or file is missing or damaged. All methods raise this.
-            TieredStorageUnavailable: The whole store is unavailable. All methods raise this.
-
-        """
+        """Return the size of an object or file in bytes."""
 
     def whole(self, name: str, where: str) -> bytes:
         """Return all bytes of a small object or file."""
@@ -86,12 +84,12 @@ class StoredBytes(Protocol):
 
 @lru_cache(maxsize=16)
 def open_stored_bytes(store: TieredStore) -> StoredBytes:
-    """Return this process's instance for the store. It connects for the first request.
+    """Return the instance for the store, one in each process. The first request connects to the store.
 
     Raises:
-        PrerequisiteMissing: The package obstore is missing.
-        OptionError: A setting is unknown to obstore.
-        TieredStorageUnavailable: The settings are incomplete.
+        PrerequisiteMissing: The package obstore is not installed.
+        OptionError: obstore does not know a setting, or a setting has an invalid value.
+        TieredStorageUnavailable: The settings lack a value that this kind of store needs.
 
     """
     return _Folder(store) if store.is_folder else _Bucket(store)
@@ -135,8 +133,8 @@ def _object_store(store: TieredStore) -> ObjectStore:
         from obstore.store import from_url
     except ModuleNotFoundError:
         raise PrerequisiteMissing(
-            f"tiered storage at {store.url}: reading it needs the package obstore, on the driver and on every "
-            f"executor; install it with `pip install 'pyspark-pulsar[tiered]'`"
+            f"tiered storage at {store.url}: reading needs the package obstore, on the driver and on every executor; "
+            f"install obstore with `pip install 'pyspark-pulsar[tiered]'`"
         ) from None
     given = {key.lower(): value for key, value in store.settings}
     client: dict[str, Any] = {
@@ -160,10 +158,10 @@ def _object_store(store: TieredStore) -> ObjectStore:
             f"unknown settings {', '.join(unknown)}"
         ) from None
     except (BaseError, ValueError, TypeError) as fault:
-        # Raised, for example, if neither the settings nor the environment name the account.
+        # One cause is an account name that is neither in the settings nor in the environment.
         raise TieredStorageUnavailable(
             f"tiered storage at {store.url}: expected all settings that this kind of store needs, got: "
-            f"{_reason(fault)}; add them to tieredStorageOptions"
+            f"{_reason(fault)}; add the missing settings to tieredStorageOptions"
         ) from None
     return opened
 
@@ -179,7 +177,7 @@ def _flag(key: str, value: str) -> str | bool:
 
 
 class _Folder:
-    """A folder. Each call has its own deadline, because libhdfs waits for minutes for a server that is gone."""
+    """A folder. Each call has its own time limit, because libhdfs waits for minutes if a server is down."""
 
     def __init__(self, store: TieredStore) -> None:
         self._url = store.url
@@ -221,10 +219,10 @@ class _Folder:
         def fetch() -> None:
             try:
                 answers.put((request(), None))
-            except Exception as fault:  # noqa: BLE001 - raised again below
+            except Exception as fault:  # noqa: BLE001 - `_within` raises the error below
                 answers.put((None, fault))
 
-        # A daemon thread, so that a call without end does not keep the process alive.
+        # A call can hang forever. The thread is a daemon, so such a call does not prevent the process from exiting.
         threading.Thread(target=fetch, name="pulsar-stored-bytes", daemon=True).start()
         place = f"{self._url}/{name}"
         try:
@@ -239,9 +237,9 @@ class _Folder:
 
 
 def read_in_steps(read: Callable[[int, int], bytes], start: int, end: int) -> Generator[bytes, None, None]:
-    """Yield the bytes from `start` to `end` (exclusive) in pieces of `STEP`.
+    """Yield the bytes from `start` to `end` (exclusive) in pieces of `STEP` bytes. The last piece can be shorter.
 
-    A thread fetches the next piece while the caller processes the current one. Errors of `read` are raised.
+    A thread fetches the next piece while the caller processes the current piece. The generator raises errors of `read`.
     """
     fetched: queue.Queue[bytes | Exception | None] = queue.Queue(maxsize=1)
     stopped = threading.Event()
@@ -253,7 +251,7 @@ def read_in_steps(read: Callable[[int, int], bytes], start: int, end: int) -> Ge
                 if stopped.is_set():
                     return
             fetched.put(None)
-        except Exception as fault:  # noqa: BLE001 - raised again by the caller's side
+        except Exception as fault:  # noqa: BLE001 - the generator raises the error
             fetched.put(fault)
 
     threading.Thread(target=fetch, name="pulsar-tiered", daemon=True).start()
@@ -263,7 +261,7 @@ def read_in_steps(read: Callable[[int, int], bytes], start: int, end: int) -> Ge
                 raise piece
             yield piece
     finally:
-        # One more piece may be on its way. The queue has space for it, and then the thread sees the signal to stop.
+        # The thread can put one more piece. The emptied queue has space for it, so the thread then sees `stopped`.
         stopped.set()
         while not fetched.empty():
             fetched.get_nowait()
@@ -285,8 +283,8 @@ def _failure(fault: Exception, where: str, place: str) -> LedgerUnavailable:
 
 def _text(where: str, place: str, got: str) -> str:
     return (
-        f"{where}: expected its copy in tiered storage as {place}, got: {got}; check tieredStorageUrl and "
-        f"tieredStorageOptions, or read it from another location (readFrom=auto, bookie or broker)"
+        f"{where}: expected a copy in tiered storage at {place}, got: {got}; check tieredStorageUrl and "
+        f"tieredStorageOptions, or read from another location (readFrom=auto, bookie or broker)"
     )
 
 
@@ -295,15 +293,15 @@ def _reason(fault: Exception) -> str:
     status, code = _STATUS.search(message), _CODE.search(message)
     causes = [text for sign, text in _CAUSES.items() if sign in message]
     if isinstance(fault, FileNotFoundError) and _MACHINE not in message:
-        causes.insert(0, "it does not exist")
+        causes.insert(0, "the copy does not exist")
     if isinstance(fault, OSError) and fault.errno is not None:
         causes.append(os.strerror(fault.errno))
     if "libhdfs" in message or "libjvm" in message:
         causes.append("libhdfs cannot be loaded; set HADOOP_HOME, JAVA_HOME and CLASSPATH")
     kind = type(fault).__name__.removesuffix("Error")
     refused = {
-        "PermissionDenied": "no permission to read it",
-        "Unauthenticated": "the credentials are refused",
+        "PermissionDenied": "no permission to read the copy",
+        "Unauthenticated": "the store refused the credentials",
     }
     if kind in refused:
         causes.insert(0, refused[kind])

@@ -1,7 +1,7 @@
-"""The location of a topic's offloaded ledgers, and their names. Only the given client sends requests.
+"""The location and the names of a topic's offloaded ledgers, from options or the offload policy.
 
 Pulsar's offloader for object stores writes the objects `{uuid}-ledger-{ledger}` and `{uuid}-ledger-{ledger}-index`
-(`DataBlockUtils`). Its file system offloader writes a Hadoop MapFile: the folder
+(`DataBlockUtils`). Pulsar's file system offloader writes a Hadoop MapFile: the folder
 `{tenant}/{namespace}/persistent/{topic}/{ledger}-{uuid}` with the files `data` and `index`.
 """
 
@@ -24,66 +24,66 @@ _LOG = logging.getLogger(__name__)
 
 OBJECT_STORES: Final = ("s3", "s3a", "gs", "az", "azure", "abfs", "abfss")
 FOLDERS: Final = ("file", "hdfs")
-# Pulsar's names of offload drivers, with the URL scheme of their buckets.
+# The URL scheme of buckets, by Pulsar's name of the offload driver.
 _SCHEMES: Final = {"aws-s3": "s3", "s3": "s3", "google-cloud-storage": "gs", "azureblob": "az"}
 _FILE_SYSTEM: Final = "filesystem"
 _PATIENCE_MS: Final = 8_000
 
 _refused_namespaces: Final[set[Namespace]] = set()
-"""Namespaces whose policy this role may not read, each logged once in a process."""
+"""Namespaces whose offload policy this role may not read. A process logs each namespace once."""
 
 
 @dataclass(frozen=True, slots=True)
 class TieredStore:
-    """A bucket or folder with offloaded ledgers, and the settings to read it. Sent to executors.
+    """A bucket or folder with offloaded ledgers, and settings for access. The driver sends instances to executors.
 
-    `settings` contains credentials only if the user has set them in options.
+    `settings` contains credentials only if the user has set the credentials in options.
     """
 
     url: str
     settings: tuple[tuple[str, str], ...] = field(default=(), repr=False)
-    """Settings by obstore's names. Folders ignore them."""
+    """Settings with obstore's names. Folders ignore all settings."""
     connect_seconds: float = 10.0
     patience_seconds: float = 30.0
-    """Limit of one request, including its retries."""
+    """The time limit of one request in seconds, including the retries of the request."""
 
     @property
     def is_folder(self) -> bool:
-        """Return whether the file system offloader wrote the ledgers, and not the one for object stores."""
+        """Return whether the ledgers are in a folder of the file system offloader, and not in an object store."""
         return urlsplit(self.url).scheme in FOLDERS
 
     def name_of(self, partition: TopicPartition, ledger: Ledger) -> str:
-        """Return the name of the ledger's data object or folder, relative to `url`. `offload_id` must be set."""
+        """Return the name of the ledger's data object or folder, relative to `url`. `offload_id` must not be None."""
         if not self.is_folder:
             return f"{ledger.offload_id}-ledger-{ledger.id}"
         topic = partition.as_topic
-        # This is the encoding of Java's URLEncoder.
+        # The offloader encodes the topic's name with Java's URLEncoder.
         local = quote_plus(topic.local, safe="*").replace("~", "%7E")
         return f"{topic.namespace}/{topic.domain}/{local}/{ledger.id}-{ledger.offload_id}"
 
 
 def find_tiered_store(options: ReadOptions, rest: RestClient | None, topic: TopicName) -> TieredStore | None:
-    """Return the location of the topic's offloaded ledgers. Driver only.
+    """Return the location of the topic's offloaded ledgers. Only the driver calls this function.
 
-    The option `tieredStorageUrl` takes precedence over the effective offload policy: of the topic, its namespace or the
-    brokers.
+    The option `tieredStorageUrl` takes precedence over the effective offload policy, which an operator sets for the
+    topic, the namespace or the brokers.
 
     Args:
         options: The options of the read.
-        rest: The client for the offload policy, or None without an admin REST API.
+        rest: The client for the offload policy, or None if the options name no admin REST API.
         topic: The topic.
 
     Returns:
-        The location, or None if neither source has one, or if the role may not read the policy.
+        The location. None if neither source names a location, or if the role may not read the policy.
 
     Raises:
-        OptionError: `tieredStorageUrl` is not usable.
+        OptionError: `tieredStorageUrl` has an invalid form.
         ConnectionFailed: The admin REST API is unreachable.
 
     """
     patience_ms = options.operation_timeout_ms
     if options.read_from == "auto":
-        # Another location replaces one that cannot be reached, so fail fast.
+        # Fail fast, because the reader falls back to another location if this location is unreachable.
         patience_ms = min(patience_ms, _PATIENCE_MS)
     url, settings = options.tiered_storage_url, dict[str, str]()
     if url is not None:
@@ -123,14 +123,14 @@ def _check(url: str) -> None:
 
 
 def _policy(rest: RestClient, topic: TopicName) -> Mapping[str, Any]:
-    """Return the offload policy, which contains the offloader's credentials: never log a policy or pass it on."""
+    """Return the offload policy. Never log or forward a policy, because it contains the offloader's credentials."""
     paths = (
         topic_resource(topic, "offloadPolicies", applied="true"),
         namespace_resource(topic.namespace, "offloadPolicies"),
     )
     refused = False
     for path in paths:
-        # The first path needs policies of topics, which an operator can disable in brokers.
+        # The first path fails if an operator has disabled topic policies in the brokers.
         try:
             answer = rest.get(path, f"reading the offload policy of {topic}")
         except (PermissionDenied, ProtocolError, TopicNotFoundError) as fault:
@@ -149,7 +149,7 @@ def _policy(rest: RestClient, topic: TopicName) -> Mapping[str, Any]:
 
 
 def _place(policy: Mapping[str, Any], topic: TopicName) -> tuple[str | None, dict[str, str]]:
-    """Return the bucket and settings from the policy, without its other fields."""
+    """Return the URL of the bucket or folder, and settings without credentials, from the policy."""
     driver = str(policy.get("managedLedgerOffloadDriver") or "")
     if driver.lower() == _FILE_SYSTEM:
         return _folder(str(policy.get("fileSystemURI") or ""), topic), {}
@@ -180,7 +180,7 @@ def _folder(uri: str, topic: TopicName) -> str | None:
     if urlsplit(folder).scheme in FOLDERS:
         return folder
     _LOG.warning(
-        "Reading offloaded ledgers from other locations, because only files of the brokers name their file system "
+        "Reading offloaded ledgers from other locations, because the offload policy names no supported file system "
         "(set tieredStorageUrl to read them from tiered storage): %s",
         topic,
     )

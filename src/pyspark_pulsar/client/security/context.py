@@ -1,4 +1,4 @@
-"""TLS and authentication settings of broker connections, built from the options."""
+"""Building of the TLS and authentication settings of broker connections from the options."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ class Security:
     tls: Tls | None = None
     """TLS settings, or None if connections do not use TLS."""
     proxy: BrokerAddress | None = None
-    """The proxy to connect to instead of brokers. TLS still verifies the broker's name."""
+    """The proxy that replaces brokers as the target of connections. TLS still verifies the broker's host name."""
 
 
 def security_of(options: ConnectionOptions) -> Security:
     """Build the security settings from the options, without reading any file.
 
     Raises:
-        OptionError: An option has a value that cannot be used.
+        OptionError: The authentication parameters or the proxy URL are malformed.
 
     """
     proxy = options.proxy_service_url
@@ -45,7 +45,7 @@ def tls_of(options: ConnectionOptions) -> Tls:
     """Build the TLS settings for brokers and the admin REST API, without reading any file.
 
     Raises:
-        OptionError: The parameters of the authentication plugin cannot be used.
+        OptionError: The parameters of the authentication plugin are malformed.
 
     """
     return Tls(

@@ -1,10 +1,10 @@
 """Credentials for CONNECT commands, authentication challenges and requests to the admin REST API.
 
-The process that connects reads the secret at each use, from the location in `pulsar.client.authParams`. No error, log
-line or `repr` contains a secret.
+Each process that connects reads the secret again at each use, from the location in `pulsar.client.authParams`. No
+error, log line or `repr` contains a secret.
 
 Source: Pulsar's `AuthenticationToken`, `AuthenticationBasic`, `AuthenticationTls` and their data providers. The prefix
-`env:` is the one of Pulsar's C++ client.
+`env:` has the same meaning as in Pulsar's C++ client.
 """
 
 from __future__ import annotations
@@ -31,38 +31,38 @@ _BASIC: Final = (
 
 
 class Credentials(Protocol):
-    """A way to authenticate.
+    """An authentication method with its secret or the location of its secret.
 
-    Instances are safe to use from several threads, picklable, and equal if their options are equal.
+    Several threads can share an instance, and instances can be pickled. Instances with equal options are equal.
     """
 
     @property
     def method(self) -> str:
-        """Return the broker's name of the authentication method."""
+        """Return the name by which brokers identify the authentication method."""
 
     def data(self, *, renew: bool = False) -> bytes:
         """Return the data for CONNECT and AUTH_RESPONSE.
 
-        The call may wait for a network share or an identity provider: call it within a deadline (`client.time_limit`).
+        Set a time limit (`client.time_limit`), because this method can wait for a network share or identity provider.
 
         Args:
-            renew: The broker no longer accepts the data of earlier calls.
+            renew: True if the broker no longer accepts the data of earlier calls.
 
         Raises:
             OptionError: The file or environment variable does not contain the secret.
-            PulsarError: The identity provider returned no token; `oauth2.access_token` lists the classes.
+            PulsarError: The identity provider returned no token. `oauth2.access_token` lists the error classes.
 
         """
 
     def headers(self) -> dict[str, str]:
-        """Return the headers for HTTP requests. Raise the errors of `data`."""
+        """Return the headers for HTTP requests. This method raises the same errors as `data`."""
 
 
 def credentials_of(options: ConnectionOptions) -> Credentials:
-    """Build the credentials of the authentication plugin in the options, without reading any file.
+    """Build the credentials for the authentication plugin in the options, without reading any file.
 
     Raises:
-        OptionError: The plugin does not understand its parameters.
+        OptionError: The parameters of the plugin are missing or malformed.
 
     """
     params = options.auth_params
@@ -77,7 +77,8 @@ def credentials_of(options: ConnectionOptions) -> Credentials:
         if document is not None:
             return TokenCredentials(_Secret(f"token:{_text(document, 'token')}"))
         if not params.startswith(("token:", "file:", "env:")):
-            # Java's client accepts the bare token. Spark shows a bare token in SQL plans, but redacts `token:...`.
+            # Pulsar's Java client also accepts a bare token. In SQL plans, Spark redacts `token:...`, but not a bare
+            # token.
             raise OptionError(
                 f"{_PARAMS}: expected file:///path, env:NAME or token:... with AuthenticationToken, got a text that "
                 f"begins with none of these prefixes (not shown)"
@@ -86,7 +87,7 @@ def credentials_of(options: ConnectionOptions) -> Credentials:
     if options.auth_plugin == BASIC:
         secret = _Secret(params)
         if secret.is_inline and _document(params) is None:
-            # Spark redacts a text that contains `password`, but not a bare `user:password`.
+            # In SQL plans, Spark redacts a JSON text with the name `password`, but not a bare `user:password`.
             raise OptionError(_BASIC)
         if secret.is_inline:
             _user_and_password(params)
@@ -96,7 +97,7 @@ def credentials_of(options: ConnectionOptions) -> Credentials:
 
 
 def certificate_files(options: ConnectionOptions) -> tuple[str, str] | None:
-    """Return the paths of the certificate and private key for TLS.
+    """Return the paths of the client's certificate and private key for TLS.
 
     The parameters of the authentication plugin take precedence over the TLS options.
 
@@ -104,7 +105,8 @@ def certificate_files(options: ConnectionOptions) -> tuple[str, str] | None:
         Both paths, or None if the options name no certificate.
 
     Raises:
-        OptionError: The plugin does not understand its parameters, or requires a certificate and has none.
+        OptionError: The parameters of the plugin are malformed, or the plugin requires a certificate and the options
+            name none.
 
     """
     plain = (options.tls_certificate, options.tls_key)
@@ -124,7 +126,7 @@ def certificate_files(options: ConnectionOptions) -> tuple[str, str] | None:
 
 @dataclass(frozen=True)
 class _Secret:
-    """A secret or its location: `file:` with a path or URL, or `env:` with the name of an environment variable."""
+    """A secret, or the location of a secret: `file:` with a path, or `env:` with an environment variable."""
 
     place: str = field(repr=False)
     option: str = _PARAMS
@@ -163,7 +165,7 @@ class NoAuthentication:
 
 @dataclass(frozen=True)
 class CertificateCredentials:
-    """Credentials of a client that authenticates by its TLS certificate, so the commands carry no data."""
+    """Credentials of a client that authenticates by its TLS certificate. Its commands contain no credentials."""
 
     method: str = "tls"
 
@@ -235,7 +237,7 @@ def checked_token(token: str, where: str) -> str:
         or not token.isascii()
         or any(letter.isspace() or not letter.isprintable() for letter in token)
     ):
-        raise OptionError(f"{where}: expected one token without spaces (not shown), got something else")
+        raise OptionError(f"{where}: expected one token without spaces, got something else (not shown)")
     return token
 
 
@@ -251,7 +253,7 @@ def _user_and_password(text: str, option: str = _PARAMS) -> tuple[str, str]:
     user, separator, password = text.partition(":")
     if not separator or not user:
         raise OptionError(
-            f'{option}: expected {{"username": "...", "password": "..."}} (not shown), got something else'
+            f'{option}: expected {{"username": "...", "password": "..."}}, got something else (not shown)'
         )
     return user, password
 
@@ -260,7 +262,7 @@ def _oauth2_flow(document: dict[str, Any] | None) -> OAuth2Flow:
     expected = '{"issuerUrl": "https://...", "privateKey": "file:///...", "audience": "..."}'
     if document is None or document.get("type", "client_credentials") != "client_credentials":
         raise OptionError(
-            f"{_PARAMS}: expected {expected} with AuthenticationOAuth2 (not shown), got something else"
+            f"{_PARAMS}: expected {expected} with AuthenticationOAuth2, got something else (not shown)"
         )
     issuer = _text(document, "issuerUrl", "issuer_url")
     if urlsplit(issuer).scheme not in ("https", "http") or "@" in urlsplit(issuer).netloc:
@@ -285,7 +287,7 @@ def _document(text: str) -> dict[str, Any] | None:
 
 
 def _pairs(text: str) -> dict[str, Any]:
-    """Parse `name:value,name:value`, the format of the first releases of Pulsar."""
+    """Parse `name:value,name:value`, the format of authentication parameters in Pulsar's first releases."""
     parts = (part.partition(":") for part in text.split(","))
     return {name.strip(): value.strip() for name, _, value in parts if value.strip()}
 
@@ -296,19 +298,19 @@ def _text(document: dict[str, Any], *names: str, default: str | None = None, opt
         if isinstance(value, str) and value:
             return value
     if default is None:
-        raise OptionError(f"{option}: expected a text for {names[0]!r} (not shown), got none")
+        raise OptionError(f"{option}: expected a text for {names[0]!r}, got none")
     return default
 
 
 def user_and_password(place: str, option: str) -> tuple[str, str]:
-    """Read a user name and a password, as JSON or as `user:password`.
+    """Read a user name and a password. The text is JSON or `user:password`.
 
     Args:
-        place: The text itself, or the file or environment variable that contains the text.
+        place: The text, or the location of the text: `file:` with a path, or `env:` with an environment variable.
         option: The name of the option, for error messages.
 
     Raises:
-        OptionError: The file or variable cannot be read, or contains something else.
+        OptionError: The file or variable cannot be read, or does not contain a user name and a password.
 
     """
     return _user_and_password(_Secret(place, option).read(), option)
@@ -318,7 +320,7 @@ def _read_file(path: str, option: str) -> str:
     try:
         content = read_regular_file(path).decode().strip()
     except (OSError, UnicodeDecodeError) as fault:
-        reason = fault.strerror if isinstance(fault, OSError) else "it is not text"
+        reason = fault.strerror if isinstance(fault, OSError) else "the file is not text"
         raise OptionError(
             f"{option}: expected a readable file {path} on each machine that connects, got none ({reason})"
         ) from None

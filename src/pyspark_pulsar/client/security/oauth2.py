@@ -1,9 +1,9 @@
-"""Tokens that an OAuth 2.0 identity provider issues for a client id and secret, with a cache.
+"""A cache of the tokens that an OAuth 2.0 identity provider issues for a client id and secret.
 
-A process sends one request for all its tasks, when the cached token is missing or old.
+If the cached token is missing or old, a process sends one request for all its tasks.
 
-Source: RFC 6749, section 4.4. OpenID Connect Discovery defines the provider's addresses. The file with the id and
-secret has the format of Pulsar's Java client (`KeyFile`).
+Source: RFC 6749, section 4.4. OpenID Connect Discovery defines the provider's addresses. The file with the client id
+and secret has the format of Pulsar's Java client (`KeyFile`).
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ _log: Final = logging.getLogger(__name__)
 
 _CONNECT_SECONDS, _READ_SECONDS = 10.0, 30.0
 _REQUEST_SECONDS: Final = 60.0
-"""Deadline for the two requests to the provider together."""
+"""Maximum time for both requests to the provider together: for its configuration and for the token."""
 _MOST_TOKENS: Final = 64
-"""Number of flows whose tokens this process keeps. Each renewed secret is another flow, so a limit is needed."""
+"""Maximum number of flows whose tokens this process caches. Each new secret is another flow and needs an entry."""
 _FRESH_PART: Final = 0.9
-"""Fraction of a token's lifetime after which this process renews the token, as the Java client does."""
+"""Fraction of a token's lifetime after which this process renews the token, as Pulsar's Java client does."""
 _UNKNOWN_LIFE_SECONDS: Final = 60.0
 _JUST_NOW_SECONDS: Final = 1.0
-"""Age up to which a new token is shared by connections that request a renewal at the same time."""
+"""If several connections request a renewal at about the same time, a token up to this age serves all of them."""
 _ACCEPT: Final = {"Accept": "application/json"}
 _OK: Final = 200
 _REFUSED: Final = (400, 401, 403)
@@ -54,7 +54,8 @@ _SHOWN: Final = 300
 class OAuth2Flow:
     """The client credentials of an OAuth 2.0 flow.
 
-    `private_key` is a path, a `file:` URL, or a `data:` URL that contains the document itself.
+    `private_key` is the location of the document with the client id and secret: a path or a `file:` URL. A `data:` URL
+    contains the document itself.
     """
 
     issuer: str
@@ -62,7 +63,7 @@ class OAuth2Flow:
     audience: str = ""
     scope: str = ""
     trust_certs: str | None = None
-    """Path of certificates of authorities that may sign the provider's, or None to trust the system's authorities."""
+    """Path of the certificates of authorities that can sign the provider's certificate. None trusts the system's."""
 
 
 @dataclass
@@ -73,7 +74,7 @@ class _CachedToken:
     received_at: float = 0.0
     lifetime: float = 0.0
     request: Future[str] | None = None
-    """The request that is under way, if any."""
+    """The request in progress, or None."""
 
     @property
     def age(self) -> float:
@@ -90,20 +91,21 @@ _cache_lock: Final = threading.Lock()
 
 
 def access_token(flow: OAuth2Flow, *, renew: bool = False) -> str:
-    """Return a token of the flow, from the cache or the identity provider.
+    """Return a token of the flow, from the cache or from the identity provider.
 
-    If the provider is unreachable, a cached token that has not expired is returned once more.
+    If the provider is unreachable and `renew` is False, return the cached token until it expires.
 
     Args:
         flow: The client credentials.
-        renew: Request a new token, unless this process has received one within the last second.
+        renew: True to request a new token, unless this process has received a token within the last second.
 
     Raises:
         OptionError: The file with the client id and secret cannot be used.
         PermissionDenied: The provider refuses the client id and secret.
-        ConnectionFailed: The provider is unreachable, or returned no token in time (`DeadlineExceeded`).
+        ConnectionFailed: The provider is unreachable. If the provider returned no token in time, the class is
+            `DeadlineExceeded`.
         TlsFailed: TLS with the provider failed.
-        ProtocolError: The provider's answer is not understood.
+        ProtocolError: The provider's answer contains no usable token or address.
 
     """
     with _cache_lock:
@@ -137,7 +139,7 @@ def access_token(flow: OAuth2Flow, *, renew: bool = False) -> str:
 
 
 def _renew(flow: OAuth2Flow, cached: _CachedToken, request: Future[str]) -> None:
-    """Request one token from the provider for all threads that wait, now or before the provider answers."""
+    """Request one token from the provider, for all threads that wait for a token until the provider answers."""
     requested_at = time.monotonic()
     try:
         token, lifetime = _request_token(flow)
@@ -230,7 +232,7 @@ def _reason(document: Any) -> str:
 
 
 def _client(private_key: str) -> tuple[str, str]:
-    """Return the client id and secret. Errors show nothing of the document."""
+    """Read the client id and secret from the document. Error messages contain nothing of the document."""
     place = "the file of privateKey" if private_key.startswith("data:") else file_path(private_key)
     try:
         content = (

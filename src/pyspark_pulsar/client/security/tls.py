@@ -1,8 +1,8 @@
-"""TLS over a socket: certificates, verification, and a stream that one thread reads while others write.
+"""TLS over a socket: certificates, verification, and a stream that one thread reads while other threads write.
 
-Python's own TLS sockets do not support a thread that reads while another thread writes. Here OpenSSL encrypts and
-decrypts records in memory, and the socket carries the records. No thread holds OpenSSL's lock while it waits for the
-network.
+Python's own TLS sockets do not allow one thread to read while another thread writes. In this module, OpenSSL encrypts
+and decrypts records in memory, and separate calls send and receive the records on the socket. No thread locks OpenSSL
+while the thread waits for the network.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ from pyspark_pulsar.options.values.regular_file import check_regular_file
 from pyspark_pulsar.runtime import threading, time
 
 _RECEIVE_BYTES: Final = 256 * 1024
-# OpenSSL's words for an alert of the other side, or for bytes that are not TLS.
+# Parts of OpenSSL's error names. Errors of the first kind mean that the other side does not use TLS. Errors of the
+# second kind mean that the other side sent an alert about a certificate.
 _NO_TLS: Final = ("WRONG_VERSION_NUMBER", "HTTP_REQUEST", "UNEXPECTED_MESSAGE", "RECORD_LAYER_FAILURE")
 _WANTS_CERTIFICATE: Final = (
     "CERTIFICATE_REQUIRED",
@@ -32,7 +33,7 @@ _WANTS_CERTIFICATE: Final = (
 
 
 class Tls:
-    """TLS settings: trusted authorities, and the client's certificate. Safe to use from several threads."""
+    """TLS settings: trusted authorities and the client's certificate. Several threads can share an instance."""
 
     def __init__(
         self,
@@ -45,10 +46,10 @@ class Tls:
         """Store the settings, without reading any file.
 
         Args:
-            trust_certs: Path of the certificates of trusted authorities, or None to trust the system's.
-            own: Paths of the client's certificate and private key, or None to show no certificate.
-            insecure: Trust any certificate.
-            verify_hostname: Require the server's certificate to contain the name of its host.
+            trust_certs: Path of the certificates of trusted authorities, or None to trust the system's authorities.
+            own: Paths of the client's certificate and private key, or None to send no certificate.
+            insecure: Whether to trust any certificate.
+            verify_hostname: Whether the server's certificate must contain the name of its host.
 
         """
         self._trust_certs = trust_certs
@@ -59,12 +60,12 @@ class Tls:
         self._cached: tuple[tuple[float, ...], ssl.SSLContext] | None = None
 
     def context(self) -> ssl.SSLContext:
-        """Return the context, which is built again after a file has changed.
+        """Return the TLS context. If a file has changed since the last call, build the context again.
 
-        Certificates are renewed while queries run.
+        The files can change, because operators renew certificates while queries run.
 
         Raises:
-            OptionError: A file is missing, or does not contain what TLS needs.
+            OptionError: A file is missing, or contains no usable certificate or key.
 
         """
         with self._lock:
@@ -85,7 +86,7 @@ class Tls:
             try:
                 for path in self._own:
                     check_regular_file(Path(path).stat())
-                # Without a password OpenSSL would prompt for one on the terminal.
+                # Without this argument, OpenSSL would prompt on the terminal for the password of an encrypted key.
                 context.load_cert_chain(certificate, key, password="")
             except OSError as fault:
                 raise OptionError(
@@ -96,10 +97,10 @@ class Tls:
 
 
 def trusting_context(trust_certs: str | None) -> ssl.SSLContext:
-    """Return a context that trusts the certificates in a file, or the system's.
+    """Return a TLS context that trusts the authorities in a file, or the system's authorities.
 
     Args:
-        trust_certs: Path of the certificates of trusted authorities, or None to trust the system's.
+        trust_certs: Path of the certificates of trusted authorities, or None to trust the system's authorities.
 
     Raises:
         OptionError: The file contains no usable certificates.
@@ -117,19 +118,19 @@ def trusting_context(trust_certs: str | None) -> ssl.SSLContext:
 
 
 class TlsStream:
-    """A TLS stream with the socket methods that `transport` uses. One thread receives; any thread may send or close."""
+    """A TLS stream with the socket methods that `transport` uses. One thread receives; any thread can send or close."""
 
     def __init__(self, stream: socket.socket, context: ssl.SSLContext, host: str, seconds: float) -> None:
         """Run the TLS handshake over a connected socket.
 
         Args:
             stream: The connected socket.
-            context: The settings for TLS.
-            host: The host's name to verify.
-            seconds: The deadline of the handshake.
+            context: The TLS context.
+            host: The host name, for verification.
+            seconds: Time limit of the handshake, in seconds.
 
         Raises:
-            OSError: The connection failed, or the handshake (`ssl.SSLError`).
+            OSError: The connection failed. If TLS failed, the class is `ssl.SSLError`.
 
         """
         self._stream = stream
@@ -157,7 +158,7 @@ class TlsStream:
                     ) from None
                 self._incoming.write(data)
             except ssl.SSLError:
-                # Send the alert, which contains the reason.
+                # Send the TLS alert, which contains the reason for the server.
                 with contextlib.suppress(OSError):
                     self._stream.sendall(self._outgoing.read())
                 raise
@@ -178,7 +179,7 @@ class TlsStream:
             self._stream.sendall(records)
 
     def recv(self, most: int) -> bytes:
-        """Return at most `most` bytes, or none after the other side has closed the connection."""
+        """Wait for data and return up to `most` bytes, or no bytes after the other side has closed the connection."""
         while True:
             with self._state:
                 data, ended = self._read(most)
@@ -195,7 +196,7 @@ class TlsStream:
                     self._incoming.write_eof()
 
     def _read(self, most: int) -> tuple[bytes, bool]:
-        """Return all decrypted bytes, and whether the stream has ended."""
+        """Return up to `most` bytes that can be decrypted without waiting, and whether the stream has ended."""
         parts: list[bytes] = []
         size = 0
         try:
@@ -208,7 +209,7 @@ class TlsStream:
         except ssl.SSLWantReadError:
             pass
         except (ssl.SSLZeroReturnError, ssl.SSLEOFError):
-            # Frames contain their length, so an end without TLS's own announcement cannot truncate a frame unnoticed.
+            # A frame contains its length, so the decoder notices a truncated frame even without TLS's own end message.
             return b"".join(parts), True
         except ssl.SSLError:
             if not parts:
@@ -216,7 +217,7 @@ class TlsStream:
         return b"".join(parts), False
 
     def _flush(self) -> None:
-        """Send records of TLS itself, such as new keys."""
+        """Send the records that TLS itself has produced, such as key updates."""
         with self._order:
             with self._state:
                 records = self._outgoing.read()
@@ -231,7 +232,7 @@ class TlsStream:
 
 
 def connection_fault(where: str, fault: OSError) -> ConnectionFailed | TlsFailed:
-    """Return the error for a failed TLS connection: `ConnectionFailed` if a retry may help, otherwise `TlsFailed`."""
+    """Return the error for a failed TLS connection: `ConnectionFailed` if a retry can help, otherwise `TlsFailed`."""
     if isinstance(fault, ssl.SSLError) and not isinstance(fault, ssl.SSLEOFError):
         return certificate_fault(where, fault)
     return ConnectionFailed(f"{where}: {fault}")
@@ -250,7 +251,7 @@ _BROKER_OPTIONS: Final = OptionNames()
 
 
 def certificate_fault(where: str, fault: ssl.SSLError, options: OptionNames = _BROKER_OPTIONS) -> TlsFailed:
-    """Return the error for a failed handshake, with advice on the option to change."""
+    """Return the error for a failed TLS handshake. The message names the option to change."""
     if isinstance(fault, ssl.SSLCertVerificationError):
         reason = fault.verify_message
         if "match" in reason:

@@ -1,6 +1,6 @@
-"""The expiry in a JSON Web Token, for error messages, because brokers report no reason when they refuse a token.
+"""The expiry time in a JSON Web Token, for error messages. Brokers report no reason when they refuse a token.
 
-Format: RFC 7519. Nothing here verifies a signature.
+Format: RFC 7519. This module verifies no signature.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pyspark_pulsar.runtime import time
 def expiry_hint(credentials_data: bytes) -> str:
     """Return `; the token expired at ...`, or an empty text if the token has not expired or cannot be parsed.
 
-    The result contains no other claim of the token.
+    The result contains only the time of expiry, and no other claim of the token.
     """
     parts = credentials_data.split(b".")
     if len(parts) != 3:  # noqa: PLR2004 -- header, claims, signature

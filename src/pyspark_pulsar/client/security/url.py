@@ -13,7 +13,7 @@ _MAX_PORT = 65535
 
 @dataclass(frozen=True, slots=True)
 class BrokerAddress:
-    """The address of a broker or proxy. `proxy_to` is the `host:port` of the broker to which a proxy forwards."""
+    """The address of a broker or proxy. For a proxy, `proxy_to` is the broker to forward to, as `host:port`."""
 
     host: str
     port: int
@@ -25,11 +25,11 @@ class BrokerAddress:
 
 
 def parse_service_url(url: str, option: str = "service.url") -> tuple[BrokerAddress, ...]:
-    """Return all hosts of a service URL.
+    """Return the addresses of all hosts in a service URL.
 
     Args:
-        url: The service URL: one scheme, and hosts separated by commas.
-        option: The name of the option, for the error message.
+        url: The service URL, which consists of one scheme and of hosts that are separated by commas.
+        option: The name of the option that contains the URL, for the error message.
 
     Raises:
         OptionError: The URL is malformed.
@@ -49,7 +49,7 @@ def parse_broker_url(url: str, where: str) -> BrokerAddress:
 
     Args:
         url: The URL in the answer.
-        where: The place of the answer, for the error message.
+        where: A description of the lookup, for the error message.
 
     Raises:
         ProtocolError: The URL is malformed.

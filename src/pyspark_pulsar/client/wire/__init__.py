@@ -1,1 +1,1 @@
-"""Messages of Pulsar's and BookKeeper's binary protocols, generated from the `.proto` files beside them."""
+"""Messages of Pulsar's and BookKeeper's binary protocols, generated from the `.proto` files in this folder."""

@@ -1,9 +1,10 @@
-"""Avro documents without the fields that no column can contain.
+"""Removal of Avro fields that no column can contain.
 
-Such fields are records inside themselves and decimals with more digits than Spark supports. The result is finite. It
-defines a record that contains itself once for each level: `Node`, `Node_2`, and so on. Each has the first name as an
-alias. The result omits a field that no column can contain. It marks such a branch of a union (`HELD`), and readers
-return null for the values of that branch. A document without such fields is unchanged.
+No column can contain a record inside itself beyond the depth, a decimal too long for Spark, or an array of items
+without bytes. The new document is finite. A record that contains itself becomes a separate record for each level,
+such as `Node`, `Node_2` and `Node_3`. The numbered records have the alias `Node`. If no column can contain a branch of
+a union, the new document marks the branch (`HELD`), and readers return null for its values. If columns can contain all
+fields, the document is unchanged.
 """
 
 from __future__ import annotations
@@ -44,34 +45,35 @@ from pyspark_pulsar.schema.unfolding import (
     member_of,
 )
 
-# The kernel refuses to read longer decimals as text.
+# The kernel refuses to read decimals with more digits as text.
 _MAX_TEXT_DIGITS: Final = 1000
-# The same limit applies to the types of a table.
+# `schema.avro.scope` has the same limit on the number of types.
 _MAX_NODES: Final = 20_000
 
 
 @dataclass(frozen=True)
 class ColumnDocument:
-    """An Avro document of the fields that columns hold, and the fields that it leaves out."""
+    """An Avro document of the fields that columns can contain, and a list of the omitted fields."""
 
     text: str
     omitted: tuple[Omission, ...] = ()
     shows_more: bool = False
-    """True if the document has fields that are left out unless a schema of the user names them."""
+    """Whether the document has fields that columns contain only because of `.schema(...)` or option
+    `recursiveFieldMaxDepth`."""
 
 
 def column_document(document: str, unfolding: Unfolding = UNFOLDED_ONCE, *, where: str) -> ColumnDocument:
-    """Return `document` without the fields that no column holds.
+    """Return an Avro document without the fields that no column can contain.
 
-    A document that is not valid is returned as it is, because `record_schema` refuses it.
+    An invalid Avro document is returned unchanged, because `record_schema` later refuses the document.
 
     Args:
         document: The JSON text of an Avro schema.
-        unfolding: How far types that contain themselves are unfolded.
-        where: The topic, with which errors begin.
+        unfolding: How types that contain themselves become columns.
+        where: The topic, for errors.
 
     Raises:
-        SchemaError: The text is not JSON, or it unfolds to too many types.
+        SchemaError: If the text is not JSON, or if the new document has too many types.
 
     """
     root = parse_json(document, where)
@@ -92,10 +94,11 @@ def column_document(document: str, unfolding: Unfolding = UNFOLDED_ONCE, *, wher
 
 @dataclass
 class _Unfolder:
-    """The walk that writes the new document. Each method returns a node, or raises `NotHeld`.
+    """A walk that builds the new document. A method that returns a node raises `NotHeld` if no column can contain it.
 
     Attributes:
-        written: The names in use, and the types to which references with these names are possible.
+        written: The names that the new document uses. Each name has its node, or None if
+            the walk changes the node of the record.
 
     """
 
@@ -112,7 +115,7 @@ class _Unfolder:
     def type(
         self, node: Any, namespace: str, path: str, around: Mapping[str, int], wanted: pa.DataType | None
     ) -> Any:
-        """Convert a node. `around` is the number of occurrences of each record around the node."""
+        """Return the new node of a type. `around` counts the occurrences of each record on the path to the type."""
         self._count += 1
         if self._count > _MAX_NODES:
             raise SchemaError(
@@ -146,7 +149,7 @@ class _Unfolder:
     def record(
         self, full: str, path: str, around: Mapping[str, int], wanted: pa.DataType | None
     ) -> dict[str, Any]:
-        """Return a record with the fields that columns can contain. Only the top record may have no fields."""
+        """Return a record with the fields that columns can contain. Only the top record can have no fields."""
         node, namespace = self.named_types.nodes[full]
         inside = {**around, full: around.get(full, 0) + 1} if full in self.affected else around
         fields: list[Any] = []
@@ -211,7 +214,7 @@ class _Unfolder:
         return name
 
     def _fixed(self, full: str, made: Any) -> Any:
-        """Return the fixed of a decimal in the requested form, or a reference if the document already has it."""
+        """Return the fixed type of a decimal in the requested form, or only its name if the type is already defined."""
         same = next((name for name, other in self.written.items() if other == made), None)
         if same is not None:
             return same
@@ -257,9 +260,9 @@ class _Unfolder:
         return made
 
     def _marked(self, branch: Any, namespace: str) -> dict[str, Any]:
-        """Return a marked branch whose values are read as null.
+        """Return a union's branch with a mark, so that readers return null for the values of the branch.
 
-        The branch keeps its kind or name, which distinguishes it from the other branches.
+        The marked branch has the kind or name of the original branch, which distinguishes branches of a union.
         """
         while isinstance(branch, dict) and isinstance(branch["type"], dict):
             branch = branch["type"]
@@ -285,14 +288,14 @@ def _renamed(made: dict[str, Any], name: str) -> dict[str, Any]:
 
 
 def _name(node: Mapping[str, Any], full: str) -> dict[str, Any]:
-    """Return the name and aliases in full, so that they do not depend on the enclosing namespace."""
+    """Return the full name and the full aliases of a type, which do not depend on the enclosing namespace."""
     space = full.rpartition(".")[0]
     aliases = [full_name(alias, None, space) for alias in node.get("aliases", ()) if isinstance(alias, str)]
     return {"name": full, "namespace": space} | ({"aliases": aliases} if aliases else {})
 
 
 def _raw_decimal(node: Mapping[str, Any], base: Any, wanted: pa.DataType | None) -> Any:
-    """Return the node of a decimal that is too wide for Spark, in the requested form."""
+    """Return the node of a decimal that is too wide for Spark, as the string or binary that the query requests."""
     digits, scale = node["precision"], node.get("scale", 0)
     if wanted is not None and types.is_string(wanted) and digits <= _MAX_TEXT_DIGITS:
         return {**(base if isinstance(base, dict) else node), HELD: TEXT}

@@ -1,8 +1,8 @@
-"""Defaults of an Avro document's fields, as values that a write can store.
+"""Conversion of the defaults in an Avro document to values that a write can store.
 
-Avro writes a default as JSON (https://avro.apache.org/docs/1.11.1/specification/#complex-types). Bytes, fixed and
-decimals are a string of code points 0 to 255. Logical types are their plain numbers. The default of a union is a value
-of one of its branches.
+Avro writes a default as JSON (https://avro.apache.org/docs/1.11.1/specification/#complex-types). Defaults of bytes,
+fixed types and decimals are strings of code points from 0 to 255. The default of a logical type on a number is the
+plain number. The default of a union is a value of one of its branches.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ def default_scalar(default: object, kind: pa.DataType) -> object:
 
     Args:
         default: The default, as `json.loads` returns it.
-        kind: The field's type, as `schema.avro` returns it.
+        kind: The field's Arrow type from `schema.avro.to_arrow`.
 
     Raises:
         ValueError: If the default is not a value of the type.
@@ -52,7 +52,7 @@ def _value(default: object, kind: pa.DataType) -> object:
 
 
 def _member(default: object, kind: pa.StructType, names: list[str]) -> object:
-    """Return the default of a union of several types, for the first branch that the default fits."""
+    """Return the default of a union as a struct, with the value in the first member that the default fits."""
     if names == [f"member{index}" for index in range(len(names))]:
         for name in names:
             try:

@@ -1,8 +1,8 @@
-"""Avro documents from Arrow schemas, which a write registers for a topic without a schema.
+"""Conversion of Arrow schemas to Avro documents. A write registers the document for a topic without a schema.
 
-This is the inverse of `avro.to_arrow`. Timestamps are in microseconds, as in Spark. Integers of 8 and 16 bits become
-Avro's int. Decimals become bytes. A nullable field becomes `["null", type]` with default null, so that later versions
-of the schema can drop or add the field.
+`avro.to_arrow` has the inverse conversion. Timestamps have microseconds, as in Spark. Integers of 8 and 16 bits become
+Avro's int. Decimals become Avro decimals on bytes. A nullable field becomes `["null", type]` with the default null, so
+that later versions of the schema can drop or add the field.
 """
 
 from __future__ import annotations
@@ -44,15 +44,15 @@ def legal_name(text: str) -> str:
 
 
 def record_document(columns: pa.Schema, *, record_name: str, where: str) -> str:
-    """Return the Avro document of a record with the columns as fields, as compact JSON.
+    """Return the Avro document of a record whose fields are the columns, as compact JSON.
 
     Args:
         columns: The columns.
-        record_name: A legal Avro name (`legal_name`). The names of nested records consist of this name and their path.
+        record_name: A legal Avro name (`legal_name`). The name of a nested record consists of this name and its path.
         where: The topic, for errors.
 
     Raises:
-        SchemaError: If Avro cannot express a column. The error lists all such columns.
+        SchemaError: If Avro cannot represent a column. The error lists all such columns.
 
     """
     builder = _RecordBuilder()
@@ -65,7 +65,7 @@ def record_document(columns: pa.Schema, *, record_name: str, where: str) -> str:
 
 @dataclass
 class _RecordBuilder:
-    """The state of one conversion: the record names in use, and the faults of columns that cannot be converted."""
+    """The state of one conversion: the record names in use, and the faults of columns that Avro cannot represent."""
 
     names: set[str] = field(default_factory=set)
     faults: list[str] = field(default_factory=list)

@@ -1,14 +1,14 @@
-"""The document of a JSON schema, with the forms of JSON values.
+"""Rewriting of the Avro document of a JSON schema, to describe the forms of JSON values.
 
-Pulsar describes JSON by an Avro document. But Jackson writes some Java classes in a form that the document does not
-contain. `java.time.Instant` is `timestamp-micros` in the document, and a number of seconds with a decimal point in
-JSON. `java.util.Date` is a record without fields in the document, and a number of milliseconds in JSON. `json_document`
-rewrites such types to the Avro type of their column. The attribute `jsonForm` is the name of the form for the kernel
-(`avro_schema/json_form.rs`):
+Pulsar describes JSON values by an Avro document. Java's client writes JSON by the library Jackson, which writes some
+Java classes in a form that the document does not describe. `java.time.Instant` is `timestamp-micros` in the document,
+and a number of seconds with a decimal point in JSON. `java.util.Date` is a record without fields in the document, and a
+number of milliseconds in JSON. `json_document` replaces each of these types by the Avro type of its column. The
+attribute `jsonForm` of the new type is the name of the form for the kernel (`avro_schema/json_form.rs`):
 
     instant-UNIT          a number in seconds if it has a decimal point, otherwise in the unit; or ISO 8601
     local-date-time-UNIT  an array of parts, ISO 8601, or a whole number in the unit
-    time-UNIT             the same
+    time-UNIT             an array of parts, ISO 8601, or a whole number in the unit
     date                  an array of parts, ISO 8601, or a whole number of days
     char                  a text of one character; the column contains its UTF-16 code unit
     decimal, integer      a number; the column contains its text
@@ -27,7 +27,7 @@ from typing import Any, Final
 FORM: Final = "jsonForm"
 
 _MICROS: Final = {"seconds": (10**6, 1), "millis": (10**3, 1), "micros": (1, 1), "nanos": (1, 10**3)}
-"""The multiplier and the divisor that convert a number of a unit to microseconds."""
+"""The multiplier and the divisor that convert a number to microseconds, by the unit of the number."""
 
 
 def _form(kind: str, logical: str, form: str) -> dict[str, Any]:
@@ -44,12 +44,12 @@ _TIMES: Final = {
         for unit in ("millis", "micros", "nanos")
     },
 }
-"""The rewritten types by primitive and logical type."""
+"""The rewritten types of dates and times, by primitive type and logical type."""
 
 _NUMBERS: Final = {
     made[FORM]: {"type": kind, "logicalType": logical} for (kind, logical), made in _TIMES.items()
 }
-"""The original types by the forms of times."""
+"""The original types of dates and times, by the form of the rewritten type."""
 
 _DATE: Final = _form("long", "timestamp-millis", "number")
 _ANY: Final = {"type": "string", FORM: "any"}
@@ -89,7 +89,10 @@ _RECORDS: Final[dict[str, Any]] = {
     "java.util.concurrent.atomic.AtomicReference": _ANY,
     "java.lang.Object": _ANY,
 }
-"""The types of values as Jackson writes them, by classes that Java's client describes as records without fields."""
+"""The Avro types of values that Jackson writes, by Java class.
+
+Java's client describes each of these classes as a record without fields.
+"""
 
 _PAIR_NAMESPACE: Final = "org.apache.avro.reflect"
 _EMPTY: Final = "java.util.Optional"
@@ -98,9 +101,10 @@ _DEFINED: Final = ("record", "error", "enum", "fixed")
 
 
 def json_document(document: str) -> str:
-    """Return the document of a JSON schema with a note for each form.
+    """Return the document of a JSON schema, with the attribute `jsonForm` on each type that has a special form.
 
-    A document with notes, and a document that is not Avro, are unchanged. The parsers of the result report faults.
+    A document that already has these attributes is unchanged. A document that is not valid Avro is also unchanged,
+    because later parsers of the document report its faults.
     """
     try:
         node = json.loads(document)
@@ -111,7 +115,7 @@ def json_document(document: str) -> str:
 
 
 def times_as_numbers(document: str) -> str:
-    """Return the result of `json_document` with dates and times as numbers in the unit of the topic's schema."""
+    """Return a document from `json_document` with dates and times as numbers, in the units of the topic's schema."""
     return json.dumps(_without_times(json.loads(document)), separators=(",", ":"), ensure_ascii=False)
 
 
@@ -127,12 +131,13 @@ def _without_times(node: Any) -> Any:
 
 @dataclass
 class _Rewriter:
-    """The walk through one document.
+    """A walk that rewrites one document.
 
-    A rewritten type may remove the definition of a named type. The walk then inserts the definition at the next use.
+    If a replaced type contained the definition of a named type, the walk inserts the definition at the next use of the
+    name.
     """
 
-    # Definitions by full name, with the namespace around them.
+    # The definitions of named types by full name, each with its enclosing namespace.
     known: dict[str, tuple[dict[str, Any], str]] = field(default_factory=dict)
     written: set[str] = field(default_factory=set)
     types: int = 0
@@ -162,7 +167,7 @@ class _Rewriter:
     def _union(self, branches: list[Any], namespace: str) -> Any:
         if len([branch for branch in branches if branch != "null"]) == 1:
             return [self.type(branch, namespace, in_union=True) for branch in branches]
-        # With several branches, a form would not determine the branch of a value, so branches have no forms.
+        # In a union of several types, a form would not determine the branch of a value, so the branches have no forms.
         return [self._branch(branch, namespace) for branch in branches]
 
     def _branch(self, node: Any, namespace: str) -> Any:
@@ -174,7 +179,7 @@ class _Rewriter:
         if full not in self.known or full in self.written:
             return name
         node, around = self.known[full]
-        # The enclosing namespace may differ from that at the definition, so write the full name.
+        # The enclosing namespace can differ from the namespace at the definition, so the walk writes the full name.
         return self._defined(node | {"name": full}, around, in_union=in_union)
 
     def _defined(self, node: dict[str, Any], namespace: str, *, in_union: bool) -> Any:
@@ -207,7 +212,7 @@ class _Rewriter:
         pair = self._pair(items, namespace)
         if pair is None:
             return node | {"items": self.type(items, namespace)}
-        # Jackson writes a map with keys of any type as an object.
+        # Jackson writes every map as a JSON object, even if the keys are not strings.
         key, value = (each.get("type") if isinstance(each, dict) else None for each in pair["fields"])
         written = set(self.written)
         self.type(key, _PAIR_NAMESPACE)
@@ -215,7 +220,7 @@ class _Rewriter:
         return {"type": "map", "values": self.type(value, _PAIR_NAMESPACE)}
 
     def _pair(self, items: Any, namespace: str) -> dict[str, Any] | None:
-        """Return the record that Avro uses for the entries of a map with keys other than texts, or None."""
+        """Return the record by which Avro describes the entries of a map without string keys, or None."""
         full = _full_name(items, namespace) if isinstance(items, str) else ""
         record = self.known[full][0] if full in self.known else items
         if not isinstance(record, dict) or record.get("namespace") != _PAIR_NAMESPACE:

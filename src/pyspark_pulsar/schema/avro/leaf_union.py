@@ -29,11 +29,14 @@ _PER_SECOND: Final = {"millis": 10**3, "micros": 10**6, "nanos": 10**9}
 
 
 def leaf_union(one: _Leaf, other: _Leaf, *, by_name: bool) -> _Leaf | None:
-    """Return the type as which values of both types are read without loss, or None.
+    """Return the type as which values of both types are read, or None if no type reads both.
+
+    The union of long and float or double is double, which rounds integers beyond 2**53. Times in different units become
+    microseconds. Other unions lose no digits.
 
     Args:
         one: A type.
-        other: Another type. Two `Fixed` must have the same name and size.
+        other: Another type. If both types are `Fixed`, their names and sizes must be equal.
         by_name: Whether the values are JSON.
 
     """
@@ -51,9 +54,9 @@ def leaf_union(one: _Leaf, other: _Leaf, *, by_name: bool) -> _Leaf | None:
     if kinds <= set(_WHOLE):
         return Leaf("long")
     if kinds <= set(_NUMBERS):
-        # A float cannot represent every int or long.
+        # A float cannot represent every int, but a double can.
         return Leaf("double")
-    # Every text is also bytes, but not the reverse. JSON has no union, because bytes there are in base64.
+    # A string can be read as bytes, but not all bytes as a string. In JSON, strings and bytes have different texts.
     return Leaf("bytes") if kinds <= set(_TEXTS) and not by_name else None
 
 
@@ -69,9 +72,9 @@ def _decimal(one: _Leaf, other: _Leaf, *, by_name: bool) -> _Leaf | None:
 
 
 def _finer(one: Leaf, other: Leaf) -> Leaf | None:
-    """Return two times of day, or two timestamps of one kind, in microseconds, or None.
+    """Return the union of two times of day, or of two timestamps of one kind, or None if the types have no union.
 
-    A finer unit is not useful, because Spark truncates to microseconds.
+    The union has microseconds. A finer unit is not useful, because Spark truncates values to microseconds.
     """
     (what, _, unit), (others, _, other_unit) = ((leaf.logical or "").rpartition("-") for leaf in (one, other))
     if what != others or unit not in _UNITS or other_unit not in _UNITS:
@@ -80,7 +83,7 @@ def _finer(one: Leaf, other: Leaf) -> Leaf | None:
 
 
 def recoded(default: str, own: Type, wider: Type) -> str:
-    """Convert the default of a field, in JSON, to the wider type of the union."""
+    """Return the default of a field, as JSON text, after conversion to the wider type of the union."""
     if own == wider:
         return default
     return json.dumps(_recoded(json.loads(default), own, wider), sort_keys=True)
@@ -89,12 +92,12 @@ def recoded(default: str, own: Type, wider: Type) -> str:
 def _recoded(value: Any, own: Type, wider: Type) -> Any:
     mine, others = branches(own), branches(wider)
     if value is None or len(mine) != 1 or len(others) != 1:
-        # The branches of a union are not widened, so their values are unchanged.
+        # A union of several types does not widen its branches, so the default is unchanged.
         return value
     kind, target = mine[0], others[0]
     match (kind, target):
         case Leaf(), Leaf() if isinstance(value, str) and (kind.kind, target.kind) == ("string", "bytes"):
-            # In Avro's JSON, each byte is one character.
+            # In the JSON of an Avro default, each byte is one character.
             return value.encode().decode("latin-1")
         case Leaf() | Fixed(), Leaf() | Fixed():
             return _rescaled(value, kind, target) if kind != target else value

@@ -14,10 +14,10 @@ RECORD_KINDS: Final = ("record", "error")
 
 @dataclass
 class NamedTypes:
-    """The named types of a document, and which of the types contain a field that no column can contain.
+    """The named types of an Avro document, and the names of types with fields that no column can contain.
 
     Attributes:
-        nodes: Each type by full name, with the namespace of the names inside.
+        nodes: The node of each type by full name, with the namespace that applies inside the type.
 
     """
 
@@ -27,7 +27,7 @@ class NamedTypes:
     _empty: dict[str, bool] = field(default_factory=dict)
 
     def walk(self, node: Any, namespace: str, records: tuple[str, ...]) -> None:
-        """Collect the types in a node. `records` are the records around the node."""
+        """Collect the named types in a node. `records` contains the full names of the records around the node."""
         if isinstance(node, list):
             for branch in node:
                 self.walk(branch, namespace, records)
@@ -48,13 +48,13 @@ class NamedTypes:
                 self.walk(kind, namespace, records)
 
     def root_to_change(self, root: Any) -> str | None:
-        """Return the full name of the top record if it has a field that no column can contain, otherwise None."""
+        """Return the full name of the top record, or None if columns can contain all fields of the document."""
         if not self._without_column or not isinstance(root, dict) or root.get("type") not in RECORD_KINDS:
             return None
         return full_name(root["name"], root.get("namespace"), "")
 
     def takes_no_bytes(self, node: Any, namespace: str) -> bool:
-        """Return whether encoded values have no bytes: null, a fixed of size 0, or a record of such types."""
+        """Return whether encoded values have no bytes: null, a fixed of size 0, or a record of only such types."""
         if isinstance(node, dict):
             kind = node["type"]
             if kind not in NAMED_KINDS:
@@ -67,7 +67,7 @@ class NamedTypes:
 
     def _is_empty(self, full: str) -> bool:
         if full not in self._empty:
-            # The entry stops the recursion: while a record is being checked, it counts as not empty.
+            # This entry stops the recursion, because a record counts as not empty during its check.
             self._empty[full] = False
             node, inner = self.nodes[full]
             if node["type"] in RECORD_KINDS:
@@ -108,13 +108,13 @@ class NamedTypes:
 
 
 def resolved_name(name: str, namespace: str, known: Mapping[str, object]) -> str | None:
-    """Return the full name for a reference, or None if the name is unknown."""
+    """Return the full name for a reference to a named type, or None if no type in `known` has the name."""
     full = full_name(name, None, namespace)
     return next((candidate for candidate in (full, name) if candidate in known), None)
 
 
 def full_name(name: str, own: object, around: str) -> str:
-    """Return the full name of a type. Its own namespace, if any, has precedence over the enclosing namespace."""
+    """Return the full name of a type. If set, the type's own namespace has precedence over the enclosing namespace."""
     if "." in name:
         return name
     space = own if isinstance(own, str) else around

@@ -1,8 +1,8 @@
 """Changes to a reader's Avro schema for the columns of `.schema(...)`: wider numbers, and fields of older versions.
 
-Messages of all versions are resolved to the reader's document. So if the query requests bigint for an int, the document
-must have a long. Otherwise a later version that promoted the field could not be read. Likewise, the document must have
-a field of older versions, so that the values in their messages are read.
+The decoder resolves messages of all schema versions to the reader's document. If the query requests bigint for an int
+field, the document must have a long. With an int, messages of a later version that promoted the field to long could not
+be read. If the query requests a field that only older versions have, the document must have the field too.
 """
 
 from __future__ import annotations
@@ -25,11 +25,13 @@ _PROMOTED: Final = {
 
 
 def with_old_fields(document: str, older: Mapping[str, Any]) -> str:
-    """Return a document with fields of older versions at its end. They are null in messages that lack them.
+    """Return a document with additional fields of older versions at its end.
+
+    An additional field is null in messages without the field.
 
     Args:
         document: The latest document.
-        older: The node of each field by name, from `old_field`.
+        older: The Avro type of each additional field from `old_field`, by the name of the field.
 
     """
     record = json.loads(document)
@@ -43,7 +45,10 @@ def with_old_fields(document: str, older: Mapping[str, Any]) -> str:
 
 
 def old_field(document: str, name: str) -> Any | None:
-    """Return the type of a record's field, with named types defined at their first use, or None without the field."""
+    """Return the Avro type of a record's field, or None if the record lacks the field.
+
+    The first use of each named type in the result defines the type.
+    """
     record = json.loads(document)
     definitions = _definitions(record)
     for field in record.get("fields", ()):
@@ -53,7 +58,7 @@ def old_field(document: str, name: str) -> Any | None:
 
 
 def promoted(document: str, columns: Iterable[pa.Field]) -> str:
-    """Return a document in which int and float fields are as wide as their columns."""
+    """Return a document in which int and float fields are promoted to the wider types of their columns."""
     record = json.loads(document)
     _promote_record(record, {field.name: field.type for field in columns}, _definitions(record))
     return json.dumps(record)
@@ -92,7 +97,7 @@ def _promote(node: Any, reader_type: pa.DataType, definitions: Mapping[str, dict
 
 
 def _definitions(record: dict[str, Any]) -> dict[str, dict[str, Any]]:
-    """Return the named types of a document by full name, and by short name if that is unique."""
+    """Return the named types of a document by full name, and the first type with each short name by short name."""
     definitions: dict[str, dict[str, Any]] = {}
 
     def walk(node: Any, namespace: str) -> None:
@@ -142,7 +147,7 @@ def _spelled_out(node: Any, definitions: Mapping[str, dict[str, Any]], seen: set
 
 
 def _without_definitions(node: Any, known: set[str]) -> Any:
-    """Replace each named type that the document already defines by a reference."""
+    """Return a type in which references replace definitions of named types that the document already has."""
     if isinstance(node, list):
         return [_without_definitions(branch, known) for branch in node]
     if not isinstance(node, dict):

@@ -12,8 +12,8 @@ import pyarrow as pa
 
 from pyspark_pulsar.errors import SchemaError
 
-# Arrow's C interface transfers at most 64 levels, and a key-value pair adds two levels. The second limit stops types
-# that refer to each other many times, because their number grows exponentially.
+# Arrow's C interface transfers at most 64 levels, and a key-value pair adds two levels. The limit on types refuses
+# types that refer to each other many times, because the size of the unfolded document grows exponentially.
 _MAX_LEVELS: Final = 60
 _MAX_TYPES: Final = 20_000
 
@@ -22,7 +22,14 @@ _TOO_LARGE: Final = "read the topic as bytes, or register a smaller schema"
 
 @dataclass(frozen=True)
 class NamedType:
-    """A type to which others may refer, with the number of types that it unfolds to, and the levels below."""
+    """A type to which other types can refer by its name.
+
+    Attributes:
+        kind: The Arrow type.
+        types: The number of types in the unfolded type, including the type itself.
+        height: The number of levels below the type.
+
+    """
 
     kind: pa.DataType
     types: int
@@ -39,14 +46,14 @@ class _DocumentSize:
 
 @dataclass(frozen=True)
 class Scope:
-    """The position of a walk: the path of the field, the enclosing namespace, and the names so far.
+    """The position of a walk: the path of the field, the enclosing namespace, and the named types so far.
 
     Attributes:
         where: The origin of the document, for errors.
         level: The number of Arrow types around the field.
-        known: The named types so far. All scopes of a document share it, because names are global in a document.
-        unfinished: The named types around the field; also shared.
-        size: The size so far; also shared.
+        known: The named types so far. All scopes of a document share `known`, because names are global in a document.
+        unfinished: The full names of the types around the field. All scopes of a document share `unfinished`.
+        size: The size of the unfolded document so far. All scopes of a document share `size`.
 
     """
 
@@ -65,7 +72,7 @@ class Scope:
         return scope
 
     def count(self, types: int, height: int) -> None:
-        """Add a number of types that reach `height` levels below this position."""
+        """Add a number of types that reach `height` levels below this position. Raise SchemaError beyond a limit."""
         self.size.types += types
         self.size.deepest = max(self.size.deepest, self.level + height)
         if self.size.deepest > _MAX_LEVELS:

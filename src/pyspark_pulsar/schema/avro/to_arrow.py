@@ -1,15 +1,15 @@
-"""Arrow types of Avro documents, in the document's own units.
+"""Conversion of Avro documents to Arrow types, in the time units of the documents.
 
 Pulsar describes its AVRO and JSON schemas by an Avro document. The specification is Avro 1.11
 (https://avro.apache.org/docs/1.11.1/specification/). This module supports records whose fields are primitives, enums,
 fixed, arrays, maps, records, and unions of these. Supported logical types are date, time-*, timestamp-*,
-local-timestamp-*, decimal up to 38 digits, and uuid. As Avro requires, the module ignores logical types that are
-unknown, on the wrong base type, or decimals with impossible digits. `schema.avro.column_document` first omits the
-fields that no column can contain.
+local-timestamp-*, decimal up to 38 digits, and uuid. As Avro requires, the module ignores unknown logical types,
+logical types on a wrong base type, and decimals with an invalid precision or scale. Before the conversion,
+`schema.avro.column_document` omits the fields that no column can contain.
 
-A union of null with one type becomes that type, nullable. A union of several types becomes a struct, as in Spark's own
-Avro source. Its members `member0`, `member1`, and so on, are the branches without null, in their order. One member is
-set. For null, the struct itself is null.
+A union of null with one type becomes this type, nullable. A union of several types becomes a struct, as in Spark's own
+Avro source. The members `member0`, `member1`, and so on, are the branches except null, in their order. One member of
+the struct is set. If the branch is null, the struct itself is null.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ MAX_DECIMAL_DIGITS: Final = 38
 UUID_BYTES: Final = 16
 
 HELD: Final = "pyspark_pulsar"
-"""Key of a node for the form of its column: `OMITTED` for a union's branch without a member, `TEXT` for a decimal as
-text.
+"""The key of an Avro node for a special form of its column.
 
-`schema.avro.column_document` writes the key, and kernel/src/avro_schema/parse.rs reads it.
+The value of the key is `OMITTED` for a union's branch without a member, and `TEXT` for a decimal that is read as text.
+`schema.avro.column_document` writes the key, and kernel/src/avro_schema/parse.rs reads the key.
 """
 OMITTED: Final = "omitted"
 TEXT: Final = "text"
@@ -66,13 +66,13 @@ _SUPPORTED: Final = "supported are primitives, enum, fixed, array, map, record, 
 
 
 def record_schema(document: str, *, where: str) -> pa.Schema:
-    """Return the fields of a record, in the order of its document. A field is nullable if the document allows null.
+    """Return the Arrow fields of a record, in the order of its document. A field is nullable if its type allows null.
 
     As in Spark, lists have items named `element`, and maps have `key` and `value`.
 
     Args:
         document: The Avro document of a record.
-        where: The origin for errors, such as "topic persistent://t/n/x".
+        where: The origin of the document for errors, such as "topic persistent://t/n/x".
 
     Raises:
         SchemaError: If the document is malformed or not supported. The error names the path of the field.
@@ -93,23 +93,23 @@ def record_schema(document: str, *, where: str) -> pa.Schema:
 
 
 def field_defaults(document: str, *, where: str) -> dict[str, object]:
-    """Return the defaults of the record's own fields, as JSON values."""
+    """Return the defaults of a record's fields by name, as JSON values, without the fields of nested records."""
     node = parse_json(document, where)
     return {field["name"]: field["default"] for field in node["fields"] if "default" in field}
 
 
 def list_of(item: pa.DataType, *, nullable: bool) -> pa.DataType:
-    """Return the type of a list, with Spark's name for the items."""
+    """Return the type of a list whose items have the name `element`, as in Spark."""
     return pa.list_(pa.field("element", item, nullable=nullable))
 
 
 def map_of(item: pa.DataType, *, nullable: bool) -> pa.DataType:
-    """Return the type of a map from strings, with Spark's names for keys and values."""
+    """Return the type of a map from strings with the field names `key` and `value`, as in Spark."""
     return pa.map_(pa.field("key", pa.string(), nullable=False), pa.field("value", item, nullable=nullable))
 
 
 def parse_json(document: str, where: str) -> Any:
-    """Parse a document as JSON. Raise SchemaError for other texts."""
+    """Parse a document as JSON. Raise SchemaError if the text is not JSON."""
     try:
         return json.loads(document)
     except (ValueError, RecursionError) as error:
@@ -130,7 +130,7 @@ def _describe(node: object) -> str:
 
 
 def _type_of(node: object, scope: Scope) -> tuple[pa.DataType, bool]:
-    """Return the Arrow type of a node, and whether it may be null."""
+    """Return the Arrow type of an Avro node, and whether the node allows null."""
     if isinstance(node, list):
         return _union(node, scope)
     if _is_null(node):
@@ -184,7 +184,8 @@ def _branch_name(branch: object, scope: Scope) -> str:
 
 def _reference(name: str, scope: Scope) -> pa.DataType:
     full = scope.full_name(name)
-    # Avro resolves a short name in the enclosing namespace. Older writers mean the null namespace.
+    # Avro resolves a short name in the enclosing namespace. Some older schemas use a short name for a type without a
+    # namespace.
     for candidate in (full, name):
         if candidate in scope.unfinished:
             raise scope.refuse("a type of finite depth", f"{candidate}, which contains itself", _SUPPORTED)
@@ -202,7 +203,9 @@ def _complex(node: Mapping[str, Any], kind: object, scope: Scope) -> pa.DataType
         item, nullable = _type_of(node.get("items"), scope.below("[]"))
         if _takes_no_bytes(item, nullable=nullable):
             raise scope.refuse(
-                "array items with bytes", str(item), "an array of other items could claim any length"
+                "array items with bytes",
+                str(item),
+                "use other items, because empty items can claim any length",
             )
         return list_of(item, nullable=nullable)
     if kind == "map":
@@ -218,9 +221,9 @@ def _complex(node: Mapping[str, Any], kind: object, scope: Scope) -> pa.DataType
 
 
 def _takes_no_bytes(kind: pa.DataType, *, nullable: bool) -> bool:
-    """Return whether encoded values have no bytes: null, an empty fixed, or a record of such types.
+    """Return whether encoded values of a type have no bytes: null, a fixed of size 0, or a record of only such types.
 
-    A nullable value has at least the byte of its branch.
+    An encoded nullable value has at least one byte, which is the index of its branch.
     """
     if types.is_null(kind):
         return True
@@ -291,9 +294,10 @@ def _decimal(node: Mapping[str, Any], scope: Scope, size: int | None = None) -> 
 
 
 def decimal_digits(node: Mapping[str, Any], size: int | None) -> tuple[int, int] | None:
-    """Return precision and scale of a decimal on bytes, or on a fixed of `size` bytes.
+    """Return the precision and scale of a decimal on bytes, or on a fixed of `size` bytes.
 
-    Return None if the decimal is invalid, as Avro's Java library does, because Avro requires readers to ignore it.
+    Return None if the node is no valid decimal. Avro requires readers to ignore an invalid decimal, and Avro's Java
+    library does.
     """
     if node.get("logicalType") != "decimal":
         return None

@@ -1,8 +1,9 @@
-"""Avro documents as trees of types without references, and conversion of trees to documents.
+"""Conversion of Avro documents to trees of types without references, and of trees to documents.
 
-A tree contains only what affects how values are read. It lacks documentation, namespaces, and logical types that the
-reader ignores. Two trees are equal if the same reader reads both in the same way. So names of records count only if
-they distinguish the branches of a union. Equal trees have equal hashes.
+A tree contains only the parts of a document that affect how values are read. The tree has no documentation, no
+namespaces, and no logical types that the reader ignores. Two trees are equal if values of both types are read in the
+same way. Names of records therefore count only if they distinguish the branches of a union. Equal trees have equal
+hashes.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ _PRIMITIVES: Final = ("null", "boolean", "int", "long", "float", "double", "byte
 
 @dataclass(frozen=True)
 class TypeName:
-    """The name of a type and its aliases, without the namespace, which readers here ignore."""
+    """The name of a type without its namespace, which readers in this package ignore, and the aliases of the type."""
 
     short: str
     aliases: tuple[str, ...] = ()
@@ -40,8 +41,10 @@ class Leaf:
     """A primitive type.
 
     Attributes:
-        logical: The logical type, if the reader supports it; `precision` and `scale` are for decimals.
-        form: The form of values in JSON, as `json_document` notes it.
+        logical: The logical type; None if the reader supports no logical type of the node.
+        precision: The number of digits of a decimal; 0 in other types.
+        scale: The number of fractional digits of a decimal; 0 in other types.
+        form: The form of the values in JSON, from `json_document`; None if the form is ordinary.
 
     """
 
@@ -54,7 +57,7 @@ class Leaf:
 
 @dataclass(frozen=True)
 class Fixed:
-    """A type of bytes with a fixed length. `logical` is decimal or uuid."""
+    """A type of bytes with a fixed length. `logical` is `decimal`, `uuid` or None."""
 
     name: TypeName
     size: int
@@ -65,7 +68,7 @@ class Fixed:
 
 @dataclass(frozen=True)
 class Enum:
-    """An enum with its symbols in the document's order. Unknown symbols are read as `default`."""
+    """An enum with its symbols in the document's order. If `default` is set, unknown symbols are read as `default`."""
 
     name: TypeName
     symbols: tuple[str, ...]
@@ -74,21 +77,21 @@ class Enum:
 
 @dataclass(frozen=True)
 class Array:
-    """A list."""
+    """A list of items with one type."""
 
     items: Type
 
 
 @dataclass(frozen=True)
 class Map:
-    """A map from strings."""
+    """A map from strings to values with one type."""
 
     values: Type
 
 
 @dataclass(frozen=True)
 class Field:
-    """A field of a record. `default` is JSON, or None without a default."""
+    """A field of a record. `default` is JSON text, or None if the field has no default."""
 
     name: str
     type: Type
@@ -106,14 +109,14 @@ class RecordType:
 
 @dataclass(frozen=True)
 class Union:
-    """A union with its branches in the document's order. `labels` distinguish the branches."""
+    """A union with its branches in the document's order. The names in `labels` distinguish the branches."""
 
     branches: tuple[Type, ...]
     labels: tuple[str, ...]
 
     @classmethod
     def from_branches(cls, *branches: Type) -> Union:
-        """Make a union, with labels if it has several types besides null."""
+        """Return a union of the branches. The union has labels if several of its branches are not null."""
         others = [branch for branch in branches if branch != NULL]
         # A single type besides null needs no label, so its name does not affect equality.
         labels = tuple(label(branch) for branch in others) if len(others) > 1 else ()
@@ -122,7 +125,7 @@ class Union:
 
 @dataclass(frozen=True)
 class Omitted:
-    """A branch of a union that `schema.avro.column_document` omits, as its label and its node in JSON."""
+    """A branch of a union that `schema.avro.column_document` marked as omitted. `node` is the branch as JSON text."""
 
     label: str
     node: str
@@ -146,13 +149,13 @@ def label(branch: Type) -> str:
 
 
 def branches(kind: Type) -> tuple[Type, ...]:
-    """Return the branches of a union besides null, or the type itself. Null has no branches."""
+    """Return the branches of a union except null. Another type is its own only branch, and null has no branches."""
     all_branches = kind.branches if isinstance(kind, Union) else (kind,)
     return tuple(branch for branch in all_branches if branch != NULL)
 
 
 def held_members(kind: Type) -> tuple[Type, ...]:
-    """Return the branches of a union of several types for which its struct has members."""
+    """Return the branches of a union for which the union's struct has members."""
     return tuple(branch for branch in branches(kind) if not isinstance(branch, Omitted))
 
 
@@ -176,13 +179,16 @@ def is_nullable(kind: Type) -> bool:
 
 
 def nullable(kind: Type, *, null_first: bool) -> Type:
-    """Return a type that also accepts null, as its first or last branch."""
+    """Return a union of a type and null, with null as the first or last branch."""
     others = branches(kind)
     return Union.from_branches(NULL, *others) if null_first else Union.from_branches(*others, NULL)
 
 
 def parse(document: str) -> RecordType:
-    """Parse a document that `avro.record_schema` accepts, so that it is finite and all names are known."""
+    """Return the tree of an Avro document.
+
+    `to_arrow.record_schema` must accept the document, because only such a document is finite and defines all names.
+    """
     record = _DocumentParser({}).type(json.loads(document), "")
     if not isinstance(record, RecordType):
         raise TypeError(f"expected a record, got {type(record).__name__}")
@@ -287,12 +293,12 @@ def _full_name(name: str, namespace: str) -> str:
 
 
 def document(record: RecordType) -> str:
-    """Convert a tree to a document, which defines each type at its first use.
+    """Convert a tree to an Avro document, in which the first use of a named type defines the type.
 
-    If another type already has the name, the name gets a number, and the original name becomes an alias.
+    If two types have the same name, the name of the second type gets a number, and the original name becomes an alias.
 
     Raises:
-        ValueError: If only namespaces distinguish two types of a union.
+        ValueError: If the names of two types in a union differ only in their namespaces.
 
     """
     return json.dumps(_DocumentWriter({}).node(record), separators=(",", ":"))
@@ -310,7 +316,7 @@ class _DocumentWriter:
             case Union():
                 if len(set(kind.labels)) < len(kind.labels):
                     raise ValueError(
-                        f"a union with {', '.join(kind.labels)}, which only their namespaces distinguish"
+                        f"a union with {', '.join(kind.labels)}, whose names differ only in their namespaces"
                     )
                 return [self.node(branch) for branch in kind.branches]
             case Array():

@@ -1,14 +1,15 @@
-"""Unions of Avro records: a record that reads all, by Avro's schema resolution and without loss.
+"""Unions of Avro records. A union reads the messages of all records, by Avro's schema resolution.
 
 The rules are those in https://avro.apache.org/docs/1.12.0/specification/#schema-resolution. The union has every field
-of each record. The type of a field is one to which the types of all writers resolve. Examples are the wider number, the
-finer unit, and the symbols and branches of all. A field that a record lacks has its default there, or null. As in
-Avro's Java library, names of records do not matter. Names of enums and fixed matter, without their namespaces.
+of each record. A field of the union has a type to which the types of all writers resolve. For example, int and long
+become long, and two enums become an enum with the symbols of both. If a record lacks a field, the field is read as its
+default or as null. As in Avro's Java library, names of records do not matter. Names of enums and fixed types matter,
+but their namespaces do not.
 
 Some types have no union although Avro resolves them, because values would lose digits or change their meaning. Examples
-are a plain number and a time, an instant and a local time, and decimals of more than 38 digits. A JSON message does not
-contain the version of its schema. So for JSON, types whose values differ in their text have no union either. Examples
-are units of time, scales, and branches of unions.
+are a number and a time, an instant and a local time, and decimals that need more than 38 digits together. The kernel
+decodes a JSON message without its schema version. In JSON, types whose values have different texts therefore have no
+union either. Examples are different time units, different decimal scales, and different branches of unions.
 """
 
 from __future__ import annotations
@@ -40,11 +41,18 @@ from pyspark_pulsar.schema.avro.tree import (
 )
 
 WriterTypes: TypeAlias = Sequence[tuple[int, Type]]
-"""The types of the writers at one path, each with the index of its record."""
+"""The types of the writers at one path, each with the index of the writer's record."""
 
 
 class IncompatibleTypes(Exception):
-    """Two records without a union: the path of the field, and the index and type of each record."""
+    """An exception for two records without a union, with the path of a field and its type in each record.
+
+    Attributes:
+        path: The path of the field; empty if the whole records are incompatible.
+        first: The index of a record, and a text for its type at the path.
+        second: The index of the other record, and a text for its type at the path.
+
+    """
 
     def __init__(self, path: str, first: tuple[int, str], second: tuple[int, str]) -> None:
         super().__init__(path)
@@ -56,8 +64,8 @@ class IncompatibleTypes(Exception):
 def check_related(fields: Sequence[Collection[object]]) -> None:
     """Raise `IncompatibleTypes` if no chain of shared fields connects all records.
 
-    If every field has a default, Avro resolves unrelated records to each other, and the table would only contain
-    defaults. A record without fields is related to all.
+    Without this check, Avro would resolve unrelated records to each other if every field has a default. A table of such
+    records would contain only defaults. A record without fields is related to every record.
 
     Args:
         fields: The names of the fields of each record.
@@ -76,17 +84,17 @@ def check_related(fields: Sequence[Collection[object]]) -> None:
 
 
 def record_union(records: Sequence[RecordType], *, by_name: bool) -> RecordType:
-    """Return the record that reads all records. At least one record is required.
+    """Return the record that reads the messages of all records. At least one record is required.
 
-    The fields are in the order of the first record; fields of the others follow. If the defaults of a field differ, the
-    union has the first.
+    The fields of the first record are first, in their order. Additional fields of the other records follow. If the
+    defaults of a field differ, the union has the first default.
 
     Args:
         records: The records.
-        by_name: Whether the values are JSON.
+        by_name: Whether the values are JSON, which identifies each field by its name.
 
     Raises:
-        IncompatibleTypes: If no record reads all.
+        IncompatibleTypes: If no record reads the messages of all records.
 
     """
     union = _RecordUnion(by_name=by_name)
@@ -101,7 +109,7 @@ def record_union(records: Sequence[RecordType], *, by_name: bool) -> RecordType:
 
 @dataclass(frozen=True)
 class _RequiredField:
-    """A required field, and a record that lacks the field."""
+    """The path of a required field, and the index of a record that lacks the field."""
 
     path: str
     lacking: int
@@ -109,10 +117,10 @@ class _RequiredField:
 
 @dataclass
 class _RecordUnion:
-    """The simultaneous walk through all records. Each method returns the type that reads the types of all writers.
+    """A simultaneous walk through all records. The walk returns types to which the types of all writers resolve.
 
     Attributes:
-        needed: For each record, a field that prevents it from reading another record.
+        needed: By the index of a record, a required field of the record that another record lacks.
 
     """
 
@@ -183,21 +191,24 @@ class _RecordUnion:
         return None
 
     def _name(self, one: TypeName, other: TypeName) -> TypeName | None:
-        """Return the name with which a reader accepts both names, or None. For JSON, any two names have one."""
+        """Return a name with aliases by which a reader accepts both names, or None if Avro allows no common name.
+
+        In JSON, any two names have a common name.
+        """
         ones, others = ({name.short, *_shorts(name.aliases)} for name in (one, other))
         if not self.by_name and not ones & others:
             return None
         return TypeName(one.short, tuple(sorted((ones | others) - {one.short})))
 
     def _general(self, writers: WriterTypes, path: str) -> tuple[Type, ...]:
-        """Return the branches of all unions. The branches of the first union are first."""
+        """Return the branches of the union of several unions. The branches of the first union are first."""
         first = next(one for one in writers if len(branches(one[1])) > 1)
         others = [one for one in writers if one is not first]
         groups: dict[str, list[tuple[int, Type]]] = {label(branch): [] for branch in branches(first[1])}
         for index, kind in [first, *others]:
             own = branches(kind)
             homes = [self._home(branch, own, groups) for branch in own]
-            # A reader keeps a branch that another union lacks, but two unions must share at least one branch.
+            # The result also has branches that another union lacks, but two unions must share at least one branch.
             shared = not own or any(home in groups for home in homes)
             ambiguous = len(set(homes)) < len(homes)
             if not shared or ambiguous or (self.by_name and kind != first[1]):
@@ -209,9 +220,9 @@ class _RecordUnion:
     def _home(self, branch: Type, beside: Sequence[Type], groups: dict[str, list[tuple[int, Type]]]) -> str:
         """Return the label of the group of branches to which a branch belongs.
 
-        A branch belongs to the group with its name or type. A record also belongs to the only group of records, if it
-        is the only record of its union. A type that is not a union belongs to the first group to which it can be
-        promoted.
+        A branch belongs to the group with its name or type. If a union has only one record, and only one group has
+        records, the record belongs to this group. A primitive outside a union belongs to the first group to which Avro
+        promotes the primitive.
         """
         own = label(branch)
         if own in groups:
@@ -220,7 +231,7 @@ class _RecordUnion:
         if isinstance(branch, RecordType) and len(records) == 1:
             return records[0] if sum(isinstance(kind, RecordType) for kind in beside) == 1 else own
         if isinstance(branch, Leaf) and len(beside) == 1:
-            # A reader uses the first branch that Avro's promotions allow.
+            # Avro reads a value as the first branch of the reader's union to which the value can be promoted.
             promoted = next((name for name in groups if name in PROMOTIONS.get(branch.kind, ())), None)
             if (
                 promoted
@@ -263,7 +274,7 @@ class _RecordUnion:
                     self.needed.setdefault(index, _RequiredField(place, lacking))
             default = NULL_DEFAULT
         if default == NULL_DEFAULT or (lacking is not None and self.by_name):
-            # In Avro, a default is a value of the first branch.
+            # In Avro, the default of a field with a union is a value of the first branch.
             kind = nullable(kind, null_first=default == NULL_DEFAULT) if kind != NULL else kind
         elif default is not None and is_nullable(kind):
             kind = nullable(kind, null_first=False)
@@ -290,7 +301,7 @@ def described(kind: Type) -> str:
         case Map():
             return f"map of {described(kind.values)}"
         case Omitted():
-            return f"{kind.label}, which no column holds"
+            return f"{kind.label}, which no column can contain"
     return "union of " + ", ".join(described(branch) for branch in kind.branches)
 
 

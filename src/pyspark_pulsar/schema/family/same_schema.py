@@ -1,7 +1,8 @@
-"""Comparison of schemas, and their text in messages.
+"""Comparison of schemas, and descriptions of schemas for errors.
 
-A registry stores the text of a schema as the producer wrote it. Two texts describe the same schema if they differ only
-in blanks, in the order of keys, or in the documentation of types and fields. All other differences count, also names.
+The registry stores the text of a schema exactly as a producer registered the schema. Two texts describe the same schema
+if they differ only in blanks, in the order of keys, or in the documentation of types and fields. All other differences
+make the schemas different, including the names of records.
 """
 
 from __future__ import annotations
@@ -14,11 +15,11 @@ from pyspark_pulsar.schema.info import SchemaInfo, SchemaType
 from pyspark_pulsar.schema.key_value import KeyValueSchemas, split
 
 Identity = tuple[str, str]
-"""A value that is equal for equal schemas."""
+"""The type and the normalized text of a schema. Identities of equal schemas are equal."""
 
 
 def identity(info: SchemaInfo | None) -> Identity:
-    """Return the identity of a schema, or of a topic without a schema (None)."""
+    """Return the identity of a schema. `info` is None if the topic has no schema."""
     if info is None or info.type in (SchemaType.NONE, SchemaType.BYTES):
         return ("none", "")
     if info.type is SchemaType.KEY_VALUE:
@@ -32,7 +33,7 @@ def identity(info: SchemaInfo | None) -> Identity:
 
 
 def schema_text(info: SchemaInfo | None) -> str:
-    """Return type, name and field names of a schema, for a message."""
+    """Return the type, the name and the field names of a schema as text for an error."""
     if info is None or info.type in (SchemaType.NONE, SchemaType.BYTES):
         return "no schema"
     pair = _sides(info)
@@ -50,7 +51,10 @@ def schema_text(info: SchemaInfo | None) -> str:
 
 
 def _sides(info: SchemaInfo) -> KeyValueSchemas | None:
-    """Return the schemas of a pair, or None. A malformed pair also returns None, because a read refuses the pair."""
+    """Return the key schema and the value schema of a KEY_VALUE schema, or None if the schema has another type.
+
+    The result is also None if the KEY_VALUE schema is malformed, because a read refuses the schema later.
+    """
     if info.type is not SchemaType.KEY_VALUE:
         return None
     try:
@@ -60,7 +64,7 @@ def _sides(info: SchemaInfo) -> KeyValueSchemas | None:
 
 
 def _without_docs(node: Any) -> Any:
-    """Return an Avro document without the `doc` of types and fields. Defaults are values, so they are unchanged."""
+    """Return an Avro document without the `doc` of types and fields. A default is a value, so it is unchanged."""
     if isinstance(node, list):
         return [_without_docs(item) for item in node]
     if isinstance(node, dict):

@@ -1,10 +1,10 @@
-"""The schema by which a read combines its topics into one table.
+"""Selection of the schema by which a read returns several topics as one table.
 
-If all topics have the same schema, the table has that schema. Otherwise the table has the union of their schemas
-(`family.union`), if a union exists.
+If the topics share one schema, the table has this schema. If the schemas differ, the table has their union
+(`family.union`), and a read without a union fails.
 
-A registry stores the text of a schema as the producer wrote it. Topics with the same text share one parse. Schemas that
-differ only in their texts or in the names of records share one comparison.
+A read of many topics parses each distinct schema text only once. Schemas that differ only in formatting or in the names
+of records are compared only once.
 """
 
 from __future__ import annotations
@@ -28,18 +28,18 @@ _SHOWN_GROUPS: Final = 10
 _SHOWN_TOPICS: Final = 5
 
 Schemas: TypeAlias = Mapping[TopicName, SchemaInfo | None]
-"""The latest schema of each topic; None if the topic has no schema."""
+"""The latest schema of each topic, or None if the topic has no schema."""
 
 
 @dataclass(frozen=True)
 class TopicFamily:
-    """Topics that form one table.
+    """The topics that a read returns as one table, and the schema of the table.
 
     Attributes:
-        info: The schema of the first topic. If schemas in Avro or JSON differ, their union, which has no version.
+        info: The schema of the first topic, or the union of AVRO or JSON schemas that differ. A union has no version.
         payload: The format that reads all topics; None if `info` determines the format.
-        members: A topic for each schema that differs from the others in more than its text.
-        digest: A digest of all topics and schemas.
+        members: One topic, with its schema, for each group of topics whose schemas have equal shapes.
+        digest: A SHA-256 digest of all topics and their schemas, in hexadecimal digits.
 
     """
 
@@ -50,10 +50,10 @@ class TopicFamily:
 
 
 def topic_family(schemas: Schemas, unfolding: Unfolding = UNFOLDED_ONCE) -> TopicFamily:
-    """Return the family that reads all topics. At least one topic is required.
+    """Return the family of all topics in `schemas`, which must contain at least one topic.
 
     Raises:
-        SchemaError: If no schema reads all topics. The message lists the topics by schema, and the reason.
+        SchemaError: If the schemas of the topics have no union. The error lists the topics by schema, and the reason.
 
     """
     groups = _by_shape(schemas)
@@ -68,22 +68,22 @@ def topic_family(schemas: Schemas, unfolding: Unfolding = UNFOLDED_ONCE) -> Topi
 def described_family(schemas: Schemas) -> TopicFamily:
     """Return the family of topics whose messages the user's Protobuf descriptor describes.
 
-    Their schemas may differ. The family has the schema that fits Protobuf messages least, so a check of this schema
-    finds a topic of another type.
+    The schemas of the topics can differ. The family has the schema that fits Protobuf messages least. A check of this
+    schema therefore detects a topic whose messages are not Protobuf.
     """
     topics = sorted(schemas, key=lambda topic: (_protobuf_fit(schemas[topic]), topic))
     return TopicFamily(schemas[topics[0]], None, ((topics[0], schemas[topics[0]]),), _digest(schemas))
 
 
 def _protobuf_fit(info: SchemaInfo | None) -> int:
-    """Return how well a schema fits Protobuf messages; 0 for a schema of another type."""
+    """Return 2 if a topic has no schema or bytes, 1 if the schema is Protobuf, and 0 if the schema has another type."""
     if info is None or info.type in (SchemaType.NONE, SchemaType.BYTES):
         return 2
     return 1 if info.type in PROTOBUF_TYPES else 0
 
 
 def _by_shape(schemas: Schemas) -> list[list[TopicName]]:
-    """Group topics by the shape of their schemas. Order the groups by their number of fields, then of topics."""
+    """Group topics by the shape of their schemas. Groups with more fields are first, then groups with more topics."""
     known: dict[Hashable, Shape] = {}
     groups: dict[Shape, list[TopicName]] = {}
     for topic in sorted(schemas):
@@ -104,7 +104,7 @@ def _nameless(info: SchemaInfo) -> bytes | str:
         return info.document
     try:
         node = json.loads(info.document)
-        # A name with a dot is a namespace for the names below.
+        # A name with a dot determines the namespace of nested types, so the document cannot lose this name.
         if "." not in node.pop("name"):
             return json.dumps(node)
     except (ValueError, RecursionError, TypeError, LookupError, AttributeError):
@@ -125,7 +125,7 @@ def _refused(schemas: Schemas, groups: Sequence[Sequence[TopicName]], why: str) 
     if len(listed) > _SHOWN_GROUPS:
         lines.append(f"{len(listed) - _SHOWN_GROUPS} more schemas")
     return SchemaError(
-        f"the schemas of the {len(schemas)} topics cannot be read as one, {len(listed)} of them differ: {why}; read "
+        f"the schemas of the {len(schemas)} topics cannot be read as one, {len(listed)} schemas differ: {why}; read "
         f"the topics separately, or set allowDifferentTopicSchemas=true to get every value as bytes:"
         + "".join(f"\n  - {line}" for line in lines)
     )

@@ -1,8 +1,8 @@
-"""The union of several schemas: a schema that reads the messages of all.
+"""Unions of several schemas. A union is a schema that reads the messages of all these schemas.
 
-Unions exist for Avro (`avro.union`), for JSON (the same, by name), for Protobuf (`protobuf.union`), and for both sides
-of KEY_VALUE pairs. Inline and separated pairs have a union, because each version names its encoding. Other combinations
-have none: different schema types, different primitives, and topics with and without a schema.
+Unions exist for AVRO and JSON (`avro.union`), for Protobuf (`protobuf.union`), and for KEY_VALUE. Inline and separated
+KEY_VALUE schemas have a union, because each schema version contains its own encoding. Different schema types have no
+union, nor do different primitives. Topics without a schema have no union with topics that have a schema.
 """
 
 from __future__ import annotations
@@ -39,19 +39,19 @@ _Type = TypeVar("_Type", RecordType, ProtobufPlan)
 
 
 class SchemasDiffer(SchemaError):
-    """No schema reads the messages of all schemas. The message names the reason and two of the schemas."""
+    """An error for schemas that have no union. The text contains the reason and two of the schemas."""
 
 
 @dataclass(frozen=True)
 class Shape:
-    """A value that is equal for schemas with equal columns. `width` is the number of fields."""
+    """A value that is equal for schemas with equal columns. `width` is the number of fields in the schema."""
 
     essence: Hashable
     width: int = 0
 
 
 def shape(info: SchemaInfo | None) -> Shape:
-    """Return the shape of a schema. An invalid schema has its text as shape, because a read refuses it."""
+    """Return the shape of a schema. An invalid schema has its identity as shape, because a read refuses the schema."""
     try:
         if info is not None and info.type in _BY_DOCUMENT:
             tree = _tree(info, "")
@@ -71,17 +71,17 @@ def shape(info: SchemaInfo | None) -> Shape:
 def united(
     schemas: Mapping[str, SchemaInfo | None], unfolding: Unfolding = UNFOLDED_ONCE
 ) -> tuple[SchemaInfo | None, PayloadSchema | None]:
-    """Return the schema and the format that read all schemas.
+    """Return the schema and the format that read the messages of all schemas.
 
-    The schema is the first one, or in Avro and JSON the union, which has no version. The format is None if the schema
-    determines it.
+    If AVRO or JSON schemas differ, the result contains their union, which has no version. Otherwise the result contains
+    the first schema. The format is None if `schemas` has only one schema, because the schema determines the format.
 
     Args:
-        schemas: One or more schemas with different shapes, by their name in messages.
+        schemas: One or more schemas with different shapes, by the topic name that errors contain.
         unfolding: How types that contain themselves become columns.
 
     Raises:
-        SchemasDiffer: If no schema reads all.
+        SchemasDiffer: If the schemas have no union.
 
     """
     names = list(schemas)
@@ -103,7 +103,7 @@ def _documents(
 ) -> PayloadSchema:
     trees = _each(names, infos, side, lambda info, where: _tree(info, where, unfolding))
     union = _union(names, side, partial(record_union, trees, by_name=infos[0].type is SchemaType.JSON))
-    # Users know a topic's own document, so prefer it to an equal document of the union.
+    # If a topic's own document equals the union, the result contains the topic's document, because users know its text.
     own = next((info.text for tree, info in zip(trees, infos, strict=True) if tree == union), None)
     try:
         text = document(union) if own is None else own
@@ -112,7 +112,7 @@ def _documents(
     payload = payload_schema(replace(infos[0], document=text.encode()), topic=names[0], unfolding=unfolding)
     if own is not None:
         return payload
-    # The union only has fields that columns can contain, so collect the omissions from the single documents.
+    # The union has only fields that columns can contain, so the omissions come from the documents of the topics.
     held = [column_document(info.text, unfolding, where=names[0]) for info in infos]
     omitted = dict.fromkeys(omission for one in held for omission in one.omitted)
     return replace(payload, omitted=tuple(omitted), shows_more=any(one.shows_more for one in held))
@@ -166,7 +166,7 @@ def _tree(info: SchemaInfo, where: str, unfolding: Unfolding = UNFOLDED_ONCE) ->
         return parse(text)
     except RecursionError as error:
         raise SchemaError(
-            f"{where}: expected an Avro schema of finite depth, got {error}; register a smaller one"
+            f"{where}: expected an Avro schema of finite depth, got {error}; register a smaller schema"
         ) from None
 
 

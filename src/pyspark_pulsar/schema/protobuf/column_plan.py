@@ -1,7 +1,7 @@
-"""Protobuf plans without the fields that no column can contain: messages inside themselves beyond the depth.
+"""Removal of Protobuf fields that no column can contain: messages inside themselves beyond the depth.
 
-A message that contains itself becomes one message of the plan for each level. Plans without such messages are
-unchanged.
+A message type that contains itself becomes a separate message type of the plan for each level. A plan without a message
+type that contains itself is unchanged.
 """
 
 from __future__ import annotations
@@ -30,10 +30,11 @@ _MAX_MESSAGES: Final = 20_000
 
 @dataclass(frozen=True)
 class ColumnPlan:
-    """The plan of the fields that columns can contain, and the omitted fields.
+    """A plan of the fields that columns can contain, and a list of the omitted fields.
 
     Attributes:
-        shows_more: Whether the plan has fields that only some queries request, and that tables lack.
+        shows_more: Whether the plan has fields that columns contain only because of `.schema(...)` or option
+            `recursiveFieldMaxDepth`. Tables lack these fields.
 
     """
 
@@ -43,7 +44,12 @@ class ColumnPlan:
 
 
 def column_plan(plan: ProtobufPlan, unfolding: Unfolding, *, where: str) -> ColumnPlan:
-    """Omit the fields of a plan that no column can contain. Raise SchemaError if the plan has too many messages."""
+    """Return a plan without the fields that no column can contain.
+
+    Raises:
+        SchemaError: If the new plan has more than 20,000 messages.
+
+    """
     affected = _reaching_a_cycle(plan)
     if 0 not in affected:
         return ColumnPlan(plan)
@@ -55,9 +61,9 @@ def column_plan(plan: ProtobufPlan, unfolding: Unfolding, *, where: str) -> Colu
 
 
 def _reaching_a_cycle(plan: ProtobufPlan) -> set[int]:
-    """Return the messages that contain a message that contains itself.
+    """Return the indices of messages in which a message that contains itself occurs at any depth.
 
-    The algorithm removes each message whose messages are all removed, and returns the rest.
+    The algorithm repeatedly removes each message whose nested messages are all removed, and returns the other messages.
     """
     inner = {index: set(_inner(message)) for index, message in enumerate(plan.messages)}
     around: dict[int, set[int]] = {}
@@ -83,7 +89,7 @@ def _inner(message: PlanMessage) -> list[int]:
 
 @dataclass
 class _Unfolder:
-    """The walk that makes the messages of the new plan. Equal messages are added once."""
+    """A walk that builds the messages of the new plan. The new plan contains equal messages only once."""
 
     plan: ProtobufPlan
     affected: set[int]
@@ -98,13 +104,14 @@ class _Unfolder:
         """Add a message with the fields that columns can contain, and return its index.
 
         Args:
-            index: The message in the given plan.
+            index: The index of the message in the original plan.
             path: The path of the field; empty at the top.
-            around: The number of occurrences of each message around the field.
-            wanted: The type that the query requests, if any.
+            around: The index of each message on the path to the field, with its number of occurrences on the path.
+            wanted: The type that the query requests for the field; None without a request.
 
         Raises:
-            NotHeld: If the message has no such fields, except at the top.
+            NotHeld: If the message occurs too often on the path, or if no column can contain any of its fields. The
+                message at the top never raises this exception.
 
         """
         if index not in self.affected:

@@ -1,8 +1,10 @@
-"""Protobuf descriptors from the registry or a file, which the official library checks, and their plans.
+"""Loading of Protobuf descriptors from the registry or a file, and conversion of descriptors to plans.
 
-A PROTOBUF_NATIVE schema is the JSON of Java's `ProtobufNativeSchemaData`. `fileDescriptorSet` is a
-`google.protobuf.FileDescriptorSet` with all imports in any order, in base64. `rootMessageTypeName` is a full name. The
-third field is `rootFileDescriptorName`.
+The official Protobuf library checks the descriptors.
+
+A PROTOBUF_NATIVE schema is the JSON of Java's `ProtobufNativeSchemaData`, which has three fields. `fileDescriptorSet`
+is a `google.protobuf.FileDescriptorSet` in base64, which contains all imports in any order. `rootMessageTypeName` is
+the full name of the message, and `rootFileDescriptorName` is the name of the file that defines the message.
 """
 
 from __future__ import annotations
@@ -39,7 +41,7 @@ class DescriptorFile:
     """A message in a serialized `FileDescriptorSet`, which `protoc --descriptor_set_out` wrote.
 
     Attributes:
-        files: The serialized set.
+        files: The serialized `FileDescriptorSet`.
         message: The full name of the message.
         path: The path of the file, for errors.
 
@@ -55,7 +57,7 @@ class DescriptorFile:
 
 
 def native_descriptor(document: str, *, where: str) -> Descriptor:
-    """Return the descriptor in a PROTOBUF_NATIVE schema. Raise SchemaError if the schema is malformed."""
+    """Return the message descriptor in a PROTOBUF_NATIVE schema. Raise SchemaError if the schema is malformed."""
     try:
         data = json.loads(document)
         files = base64.b64decode(data["fileDescriptorSet"], validate=True)
@@ -70,7 +72,7 @@ def native_descriptor(document: str, *, where: str) -> Descriptor:
 def load_descriptor(files: bytes, message: str, *, where: str) -> Descriptor:
     """Return the descriptor of a message in a serialized `FileDescriptorSet`.
 
-    The files may be in any order. Google's well-known types may be missing.
+    The files in the set can be in any order. The set can lack the files of Google's well-known types.
 
     Raises:
         SchemaError: If the set is malformed, lacks an import, or does not contain the message.
@@ -105,7 +107,7 @@ def load_descriptor(files: bytes, message: str, *, where: str) -> Descriptor:
 def _in_order(
     files: dict[str, descriptor_pb2.FileDescriptorProto], where: str
 ) -> list[descriptor_pb2.FileDescriptorProto]:
-    """Return the files in an order in which each file follows its imports."""
+    """Return the files, sorted so that each file follows the files that it imports."""
     ordered: dict[str, descriptor_pb2.FileDescriptorProto] = {}
     waiting = [(name, False) for name in files]
     entered: set[str] = set()
@@ -142,7 +144,7 @@ def _message_names(file: descriptor_pb2.FileDescriptorProto) -> list[str]:
 
 
 def descriptor_plan(descriptor: Descriptor) -> ProtobufPlan:
-    """Return the plan of a message type and all its referenced types. Extensions become unknown fields."""
+    """Return the plan of a message type and of all types that it references. The plan does not contain extensions."""
     builder = _PlanBuilder()
     builder.message(descriptor)
     done = 0
@@ -153,7 +155,7 @@ def descriptor_plan(descriptor: Descriptor) -> ProtobufPlan:
 
 
 class _PlanBuilder:
-    """A list of message and enum types without duplicates, in the order of the walk."""
+    """The message types and enum types of a new plan, without duplicates and in the order of their first use."""
 
     def __init__(self) -> None:
         self.messages: list[PlanMessage] = []
@@ -175,7 +177,7 @@ class _PlanBuilder:
         return self._indices[descriptor.full_name]
 
     def describe(self, descriptor: Descriptor) -> PlanMessage:
-        # A proto3 `optional` field has a oneof of its own, which is no choice between fields.
+        # Protobuf adds a oneof with a single field for each proto3 `optional` field, which is no choice between fields.
         oneofs = [oneof for oneof in descriptor.oneofs if len(oneof.fields) >= _OPTIONAL_MEMBERS]
         indices = {oneof.name: index for index, oneof in enumerate(oneofs)}
         is_entry = descriptor.GetOptions().map_entry

@@ -1,4 +1,4 @@
-"""The file of Protobuf descriptors that the options name. The driver reads the file once for each plan."""
+"""Access to the file of Protobuf descriptors that the options name. The driver reads the file once for each query."""
 
 from __future__ import annotations
 

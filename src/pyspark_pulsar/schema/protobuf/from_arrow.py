@@ -1,13 +1,13 @@
-"""Protobuf descriptors from Arrow schemas, which a write registers for a topic without a schema.
+"""Conversion of Arrow schemas to Protobuf descriptors. A write registers the descriptor for a topic without a schema.
 
-The syntax is proto3:
+The descriptors have the syntax proto3 and follow these rules:
 
 - Fields are numbered from 1 in the order of the columns.
-- A nullable scalar is `optional`; other scalars have no presence.
+- A nullable scalar becomes an `optional` field. Other scalars become fields without presence.
 - Integers of 8 and 16 bits become int32.
 - Timestamps and day-time intervals become Google's Timestamp and Duration.
-- A struct becomes a message inside its parent's message, with a name made from the field's name.
-- Protobuf has no null lists and maps, so a write stores them as empty.
+- A struct becomes a nested message of its parent's message. The name of the nested message is derived from the field.
+- Protobuf cannot represent null lists and null maps, so a write stores empty lists and maps instead.
 """
 
 from __future__ import annotations
@@ -50,15 +50,15 @@ _RESERVED_NUMBERS: Final = range(19_000, 20_000)
 
 
 def new_protobuf_info(columns: Iterable[pa.Field], *, name: str, where: str) -> SchemaInfo:
-    """Return the PROTOBUF_NATIVE schema of a message with the columns as fields.
+    """Return the PROTOBUF_NATIVE schema of a message whose fields are the columns.
 
     Args:
         columns: The columns.
-        name: The name of the message, which must be legal.
+        name: The name of the message, which must be a legal name in Protobuf.
         where: The topic, for errors.
 
     Raises:
-        SchemaError: If a message cannot hold a column. The error lists all such columns.
+        SchemaError: If Protobuf cannot represent a column. The error lists all such columns.
 
     """
     file = descriptor_pb2.FileDescriptorProto(name=f"{name}.proto", syntax="proto3")
@@ -73,9 +73,9 @@ def new_protobuf_info(columns: Iterable[pa.Field], *, name: str, where: str) -> 
 
 
 def native_info(descriptor: Descriptor) -> SchemaInfo:
-    """Return the schema to register for a message, in the form of Java's `ProtobufNativeSchemaUtils.serialize`.
+    """Return the schema to register for a descriptor, in the form of Java's `ProtobufNativeSchemaUtils.serialize`.
 
-    Each file follows its imports.
+    In the schema, each descriptor file follows the files that it imports.
     """
     files: dict[str, bytes] = {}
     _collect(descriptor.file, files)
@@ -99,7 +99,7 @@ def _collect(file: FileDescriptor, files: dict[str, bytes]) -> None:
 
 
 class _MessageBuilder:
-    """The state of one conversion: the file, and the faults of columns that cannot be converted."""
+    """The state of one conversion: the file, and the faults of columns that Protobuf cannot represent."""
 
     def __init__(self, file: descriptor_pb2.FileDescriptorProto) -> None:
         self.file = file
@@ -156,7 +156,7 @@ class _MessageBuilder:
         scope: str,
         path: str,
     ) -> None:
-        # Protobuf requires this name for the entries of a map.
+        # Protobuf requires the name `<Field>Entry` for the entry message of a map.
         camel = "".join(part[:1].upper() + part[1:] for part in field.name.split("_"))
         entry = message.nested_type.add(name=f"{camel}Entry")
         entry.options.map_entry = True
@@ -168,7 +168,7 @@ class _MessageBuilder:
                 f"column {path} with keys of type {type_text(kind.key_type)} (cast them to string)"
             )
         value = entry.field.add(name="value", number=2, label=_FIELD.LABEL_OPTIONAL)
-        # An entry message cannot contain types, so the types of its values are defined next to the entry.
+        # An entry message cannot contain nested types, so the type of the values is defined next to the entry message.
         self._typed(message, value, kind.item_type, scope, f"{path}{{}}", {entry.name}, field.name)
         field.label, field.type, field.type_name = _FIELD.LABEL_REPEATED, _FIELD.TYPE_MESSAGE, inner
 

@@ -1,11 +1,11 @@
 """Plans of PROTOBUF schemas, which describe only the top level of a message.
 
-The registry stores an Avro rendering of the Java class, without field numbers. The property `__PARSING_INFO__` is a
-JSON list of the class's own fields: `number`, `name`, `type` (Java's `FieldDescriptor.Type`), `label` (such as
-`LABEL_OPTIONAL`) and an unused `definition`. So nested messages are read as bytes, and enums as numbers. With a
-descriptor file, all fields have their types.
+The data of a PROTOBUF schema is an Avro schema of the Java class, without field numbers. The property
+`__PARSING_INFO__` is a JSON list of the class's own fields: `number`, `name`, `type` (Java's `FieldDescriptor.Type`),
+`label` (such as `LABEL_OPTIONAL`) and an unused `definition`. The schema does not describe nested types, so nested
+messages are read as bytes, and enums as numbers. If the user sets a descriptor file, all fields have their own types.
 
-The schema does not contain the presence of fields. An absent scalar is read as the default in the Avro rendering, which
+The schema does not contain the presence of fields. An absent scalar is read as its default in the Avro schema, which
 Java's getter returns too. The number of an enum's default is unknown, so an absent enum is read as null.
 """
 
@@ -66,7 +66,7 @@ def _default(value: Any, kind: str) -> str | None:
     if value is None or kind in ("enum", "message"):
         return None
     if kind in _UNSIGNED_BITS:
-        # Java has no unsigned integers, so the upper half of their range is negative in the default.
+        # Java has no unsigned integers, so a default in the upper half of the range is a negative number.
         return str(int(value) % 2 ** _UNSIGNED_BITS[kind])
     if kind == "bytes":
         return base64.b64encode(str(value).encode("latin-1", "replace")).decode()

@@ -1,9 +1,9 @@
-"""Plans of Protobuf messages: the information that determines columns and that the kernel needs.
+"""Plans of Protobuf messages, which determine the columns and by which the kernel decodes and encodes messages.
 
-A plan is made from a descriptor (`protobuf.descriptor`), or from the top level in a PROTOBUF schema
-(`protobuf.parsing_info`). The kernel reads its JSON document (kernel/src/protobuf/parse.rs).
+A plan is made from a descriptor (`protobuf.descriptor`), or from the top-level fields in a PROTOBUF schema
+(`protobuf.parsing_info`). The kernel parses the plan from JSON (kernel/src/protobuf/parse.rs).
 
-The types become these Arrow types:
+Protobuf types become these Arrow types:
 
     int32, sint32, sfixed32                    int32
     uint32, fixed32, int64, sint64, sfixed64   int64
@@ -14,7 +14,7 @@ The types become these Arrow types:
     message, group                             struct; binary if the type is unknown
     repeated, map                              list, map
     google.protobuf.Timestamp, Duration        timestamp[us, UTC], duration[us]
-    google.protobuf.Int32Value and the others  the scalar inside
+    google.protobuf.Int32Value, other wrappers the scalar inside
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ SCALARS: Final = {
 }
 _TIMES: Final = {"timestamp": pa.timestamp("us", tz="UTC"), "duration": pa.duration("us")}
 
-# The first limit is also the kernel's. The second stops types that refer to each other many times, because their number
-# of fields grows exponentially.
+# The kernel has the same limit on the depth. The limit on fields refuses types that refer to each other many times,
+# because their number of fields grows exponentially with the depth.
 _MAX_DEPTH: Final = 64
 _MAX_FIELDS: Final = 20_000
 
@@ -58,10 +58,11 @@ class PlanField:
     """A field of a message.
 
     Attributes:
-        kind: The name of the type in descriptor.proto, in lower case.
-        shape: `implicit` (absent and zero are the same), `optional`, `required`, `repeated` or `map`.
-        type: The index of the message or enum; None if the type is unknown. For a map, the message of its entries.
-        oneof: The index of the oneof, if any.
+        kind: The name of the type in descriptor.proto, in lower case and without the prefix `TYPE_`.
+        shape: `implicit` (an absent field equals a zero), `optional`, `required`, `repeated` or `map`.
+        type: The index of the message or enum in the plan. In a map, the index of the entry message. None if
+            the field is a scalar or has an unknown type.
+        oneof: The index of the oneof that contains the field; None if no oneof does.
         absent: The value of an absent field as text: numbers in decimal, enums by number, bytes in base64. None means
             null.
 
@@ -79,7 +80,7 @@ class PlanField:
 
 @dataclass(frozen=True)
 class PlanMessage:
-    """A message type. `meaning` is timestamp, duration or wrapper for the well-known types, otherwise None."""
+    """A message type. `meaning` is `timestamp`, `duration` or `wrapper` for a well-known type, otherwise None."""
 
     name: str
     fields: tuple[PlanField, ...]
@@ -89,7 +90,7 @@ class PlanMessage:
 
 @dataclass(frozen=True)
 class PlanEnum:
-    """An enum type. A closed enum (proto2) accepts only these numbers."""
+    """An enum type. A closed enum (proto2) accepts only the numbers in `values`."""
 
     closed: bool
     values: tuple[tuple[str, int], ...]
@@ -97,13 +98,13 @@ class PlanEnum:
 
 @dataclass(frozen=True)
 class ProtobufPlan:
-    """The types of a value. The first message is the value itself."""
+    """The message types and enum types of a value. The first message type is the type of the value itself."""
 
     messages: tuple[PlanMessage, ...]
     enums: tuple[PlanEnum, ...] = ()
 
     def document(self, version: str = "") -> str:
-        """Return the JSON for the kernel. Errors name `version`, the version number in the registry."""
+        """Return the plan as JSON for the kernel, whose errors name the schema's `version` number in the registry."""
         plan = {
             "version": version,
             "messages": [_without_none(asdict(message)) for message in self.messages],
@@ -112,10 +113,11 @@ class ProtobufPlan:
         return json.dumps(plan, separators=(",", ":"), ensure_ascii=False)
 
     def fields(self, *, where: str) -> pa.Schema:
-        """Return the Arrow fields of a value. Only required fields are not nullable.
+        """Return the Arrow fields of a value. All fields are nullable except required fields.
 
         Raises:
-            SchemaError: If a message type contains itself. The error names its path.
+            SchemaError: If a message type contains itself, or if the plan exceeds the limit on fields or depth. The
+                error names the path of the field.
 
         """
         return pa.schema(_Fields(self, where).message_fields(0, "", (0,)))
@@ -129,7 +131,7 @@ def _without_none(message: dict[str, Any]) -> dict[str, Any]:
 
 
 class _Fields:
-    """A walk through a plan that makes its Arrow fields."""
+    """A walk through a plan, which creates the Arrow fields."""
 
     def __init__(self, plan: ProtobufPlan, where: str) -> None:
         self._plan = plan
@@ -137,7 +139,10 @@ class _Fields:
         self._count = 0
 
     def message_fields(self, index: int, path: str, open_messages: tuple[int, ...]) -> list[pa.Field]:
-        """Return the fields of a message at a path. `open_messages` are the message and the messages around."""
+        """Return the Arrow fields of a message at a path.
+
+        `open_messages` contains the indices of the message and of all messages around the path.
+        """
         return [
             pa.field(field.name, self._shaped(field, path, open_messages), nullable=field.shape != "required")
             for field in self._plan.messages[index].fields

@@ -1,4 +1,4 @@
-"""Plans of the registry's Protobuf schemas of both types."""
+"""Plans of registry schemas with the types PROTOBUF and PROTOBUF_NATIVE."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pyspark_pulsar.schema.protobuf.plan import ProtobufPlan
 
 PROTOBUF_TYPES: Final = (SchemaType.PROTOBUF_NATIVE, SchemaType.PROTOBUF)
 PROTOBUF_VALUE: Final = "protobuf"
-"""The kernel's name of both schema types."""
+"""The kernel's name for the format of both Protobuf schema types."""
 
 _NO_SCHEMA: Final = (SchemaType.NONE, SchemaType.BYTES)
 
@@ -27,10 +27,10 @@ def registered_plan(info: SchemaInfo, *, where: str) -> ProtobufPlan:
 
 
 def checked_descriptor(descriptor: DescriptorFile, info: SchemaInfo, *, topic: str) -> Descriptor:
-    """Return the user's descriptor for a topic with the schema `info`.
+    """Return the message descriptor in the user's file, for a topic with the schema `info`.
 
     Raises:
-        SchemaError: If the topic's values are not Protobuf, or if the file is malformed.
+        SchemaError: If the topic has a schema that is not Protobuf, or if the file is malformed.
 
     """
     if info.type not in (*PROTOBUF_TYPES, *_NO_SCHEMA):
@@ -42,5 +42,5 @@ def checked_descriptor(descriptor: DescriptorFile, info: SchemaInfo, *, topic: s
 
 
 def version_number(info: SchemaInfo) -> str:
-    """Return the version number in the registry as text; empty without a version."""
+    """Return the schema version as a decimal number, or an empty text if the schema has no version."""
     return "" if info.version is None else str(int.from_bytes(info.version, "big", signed=True))

@@ -1,8 +1,9 @@
-"""Unions of Protobuf message types: a message that reads all types, by field number and without loss.
+"""Unions of Protobuf message types. A union reads the messages of all types without loss, by field number.
 
-The rules are those in https://protobuf.dev/programming-guides/proto3/#updating. Equal numbers are weak evidence between
-unrelated topics, because almost every message has a field 1. So two types with different names for a number have no
-union, unless both have the same full name and are versions of one message.
+The rules are those in https://protobuf.dev/programming-guides/proto3/#updating. Equal field numbers are weak evidence
+of related types, because almost every message type has a field 1. Two message types therefore have no union if they use
+one number for fields with different names. Message types with the same full name are an exception, because they are
+versions of one message type.
 """
 
 from __future__ import annotations
@@ -15,9 +16,9 @@ from pyspark_pulsar.schema.avro.union import IncompatibleTypes, check_related
 from pyspark_pulsar.schema.protobuf.plan import PlanEnum, PlanField, PlanMessage, ProtobufPlan
 
 WriterMessages: TypeAlias = Sequence[tuple[int, int]]
-"""The message types of the writers at one path, as the index of the plan and of the type in the plan."""
+"""The message types of the writers at one path, each as the index of its plan and its own index in the plan."""
 
-# Pairs of a narrow and a wide type with the same encoding. The wide type contains all values of the narrow one.
+# Pairs of a narrow and a wide type with the same encoding. The wide type contains all values of the narrow type.
 _WIDER: Final = (
     ("int32", "int64"),
     ("uint32", "int64"),
@@ -30,14 +31,14 @@ _WIDER: Final = (
 def plan_union(plans: Sequence[ProtobufPlan]) -> ProtobufPlan:
     """Return the plan that reads the messages of all plans. At least one plan is required.
 
-    The fields are in the order of the first plan; fields of the others follow.
+    The fields of the first plan are first, in their order. Additional fields of the other plans follow.
 
     Raises:
-        IncompatibleTypes: If no plan reads all.
+        IncompatibleTypes: If no plan reads the messages of all plans.
 
     """
     roots = [plan.messages[0] for plan in plans]
-    # The name is a part of the comparison, because two versions of a message may have no field in common.
+    # The full name counts as a common field, because two versions of one message type can have no field in common.
     check_related(
         [{*(member.number for member in root.fields), *(root.fields and [root.name])} for root in roots]
     )
@@ -48,16 +49,16 @@ def plan_union(plans: Sequence[ProtobufPlan]) -> ProtobufPlan:
 
 @dataclass
 class _MessageUnion:
-    """The simultaneous walk through all plans, and the plan that results."""
+    """A simultaneous walk through all plans, which builds their union."""
 
     plans: Sequence[ProtobufPlan]
     messages: list[PlanMessage] = field(default_factory=list)
     enums: list[PlanEnum] = field(default_factory=list)
-    # Types may contain themselves, and may refer to each other many times, so each combination is visited once.
+    # Types can contain themselves, and can refer to each other many times, so the walk visits each combination once.
     met: dict[WriterMessages, int] = field(default_factory=dict)
 
     def message(self, writers: WriterMessages, path: str) -> int:
-        """Return the index of the type that reads the types of all writers."""
+        """Return the index of the message type that reads the message types of all writers."""
         if writers in self.met:
             return self.met[writers]
         index = self.met[writers] = len(self.messages)
@@ -110,7 +111,7 @@ class _MessageUnion:
         kind = one.kind
         for other, member in writers[1:]:
             wider = _wider(kind, member.kind)
-            # Types with different presence or defaults disagree about an absent field.
+            # If the presence or the defaults differ, the writers disagree about the value of an absent field.
             same = _presence(one) == _presence(member)
             if wider is None or not same or (one.type is None) != (member.type is None):
                 raise IncompatibleTypes(place, (first, _described(one)), (other, _described(member)))
@@ -137,7 +138,7 @@ class _MessageUnion:
         for plan, index in types:
             known = self.plans[plan].enums[index]
             closed &= known.closed
-            # If names share a number, a read shows the first name.
+            # If several names of an enum have the same number, a read returns the first name.
             for number, name in {number: name for name, number in reversed(known.values)}.items():
                 other, called = values.setdefault(number, (plan, name))
                 if called != name:
@@ -154,9 +155,9 @@ class _MessageUnion:
         types: Sequence[tuple[int, PlanMessage]],
         oneofs: list[str],
     ) -> int | None:
-        """Return the index of the oneof, or None unless all writers have it.
+        """Return the index of the oneof with a field, or None unless all writers have the field in this oneof.
 
-        A writer without the oneof can set several of its fields, and a oneof in the reader would hide them.
+        A writer without the oneof can set several of its fields. A oneof in the reader would hide all but one field.
         """
         owners = dict(types)
         names = {
@@ -179,7 +180,10 @@ def _wider(one: str, other: str) -> str | None:
 
 
 def _presence(member: PlanField) -> tuple[str, str | None]:
-    """Return the meaning of an absent field. A required field is absent only in messages of other types."""
+    """Return the shape and the default, which determine how an absent field is read.
+
+    A required field counts as optional, because only messages of other types lack the field.
+    """
     if member.shape in ("optional", "required"):
         return ("optional", member.absent)
     return (member.shape, member.absent)

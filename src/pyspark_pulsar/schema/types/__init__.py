@@ -1,1 +1,1 @@
-"""Arrow types: conversion to Spark's types, comparison, and text for messages."""
+"""Arrow types: conversion to Spark's types, comparison, and text for errors."""

@@ -1,7 +1,8 @@
-"""Arrow types as Spark exchanges them with a data source.
+"""Conversion of Arrow types to the Arrow types that Spark exchanges with a data source.
 
-Spark requires a reader's Arrow schema to equal its own. Timestamps are in microseconds with the zone "UTC" or none.
-Times of day are in nanoseconds. The fields of lists are named `element`, and the fields of maps `key` and `value`.
+Spark requires the Arrow schema of a data source to be equal to the schema that Spark derives. Timestamps have
+microseconds, with the time zone "UTC" or without a time zone. Times of day have nanoseconds. The items of lists are
+named `element`. The fields of maps are named `key` and `value`.
 """
 
 from __future__ import annotations
@@ -13,15 +14,15 @@ from pyspark_pulsar.schema.avro.to_arrow import list_of
 
 
 def readable(field: pa.Field) -> pa.Field:
-    """Return a field as a read passes it to Spark: in Spark's types, and nullable at each level but map keys.
+    """Return the field that a read passes to Spark, with Spark's types and nullable at each level except map keys.
 
-    Timestamps in nanoseconds lose the digits below a microsecond, because Spark has microseconds.
+    Timestamps in nanoseconds lose the digits below a microsecond, because Spark's timestamps have microseconds.
     """
     return pa.field(field.name, readable_type(field.type), nullable=True)
 
 
 def optional_type(kind: pa.DataType) -> pa.DataType:
-    """Return a type with the same units whose parts are all nullable but map keys."""
+    """Return the type with unchanged units and with all parts nullable, except map keys."""
     if types.is_list(kind):
         return list_of(optional_type(kind.value_type), nullable=True)
     if types.is_map(kind):
@@ -32,7 +33,7 @@ def optional_type(kind: pa.DataType) -> pa.DataType:
 
 
 def readable_type(kind: pa.DataType) -> pa.DataType:
-    """Return the type as which Spark exchanges values of a type."""
+    """Return the Arrow type in which Spark exchanges values of the type `kind`."""
     if types.is_timestamp(kind):
         return pa.timestamp("us", tz="UTC" if kind.tz else None)
     if types.is_time(kind):

@@ -1,7 +1,7 @@
-"""Comparison of two types down to their scalars, to find values of the source that do not fit the target.
+"""Comparison of a source type with a target type, to find the parts of the source that do not fit the target.
 
-The walk pairs the members of records by name, the items of lists, and the keys and values of maps. The caller's rules
-define the faults and their texts.
+The comparison pairs the members of records by name, the items of lists, and the keys and values of maps. The caller's
+rules define the faults and their texts.
 """
 
 from __future__ import annotations
@@ -15,17 +15,18 @@ from pyarrow import types
 
 @dataclass(frozen=True, slots=True)
 class FitRules:
-    """Rules that define faults. Each rule returns the text of a fault, or None.
+    """Rules that decide whether a source type fits a target type. Each rule returns the text of a fault, or None.
 
-    The prefix in the arguments is the path of a record with a dot at its end, and empty at the top.
+    The rules `missing` and `surplus` receive a prefix, which is the path of a record with a final dot. At the top
+    level, the prefix is empty.
 
     Attributes:
-        scalar: The rule for scalars and for types that do not pair, such as a list and a map. Its arguments are the
-            source type, the target type and their path.
-        missing: The rule for a member of the target that the source lacks. Its arguments are the member, the names of
-            the source, and the prefix.
-        surplus: The rule for a member of the source that the target lacks. Its arguments are the name, the names of the
-            target, and the prefix.
+        scalar: The rule for scalars and for types that do not pair, such as a list and a map. The arguments of the rule
+            are the source type, the target type and their path.
+        missing: The rule for a member of the target that the source lacks. The arguments of the rule are the member,
+            the names of the source's members, and the prefix.
+        surplus: The rule for a member of the source that the target lacks. The arguments of the rule are the member's
+            name, the names of the target's members, and the prefix.
 
     """
 
@@ -37,9 +38,9 @@ class FitRules:
 def record_faults(
     source: Iterable[pa.Field], target: Iterable[pa.Field], prefix: str, rules: FitRules
 ) -> Iterator[str]:
-    """Yield the faults of a record.
+    """Yield the faults of a source record for a target record.
 
-    The faults of surplus members are first. The others are in the order of the target's members.
+    Faults of surplus members are first. Other faults follow in the order of the target's members.
     """
     source_fields = {field.name: field for field in source}
     target_fields = list(target)
@@ -55,7 +56,7 @@ def record_faults(
 
 
 def type_faults(source: pa.DataType, target: pa.DataType, path: str, rules: FitRules) -> Iterator[str]:
-    """Yield the faults of values of the source type as the target type. Nested faults name their path."""
+    """Yield the faults of a source type for a target type. A fault in a nested type contains its path."""
     if types.is_struct(source) and types.is_struct(target):
         yield from record_faults(source, target, f"{path}.", rules)
     elif types.is_list(source) and types.is_list(target):

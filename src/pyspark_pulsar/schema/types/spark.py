@@ -1,4 +1,4 @@
-"""Conversion between Arrow schemas and Spark's schemas, by PySpark's functions, which do not need pandas."""
+"""Conversion between Arrow schemas and Spark schemas, by functions of PySpark that do not need pandas."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from pyspark.sql.types import StructType
 
 from pyspark_pulsar.errors import SchemaError
 
-# PySpark 4.1 labels timestamps UTC by itself, and has no parameter for the zone.
+# The function of PySpark 4.1 always uses the time zone UTC for timestamps, and has no parameter for the time zone.
 _UTC: Final = {"timezone": "UTC"} if "timezone" in signature(to_arrow_schema).parameters else {}
 
 
 def spark_schema(output: pa.Schema) -> StructType:
-    """Return the Spark schema of record batches.
+    """Return the Spark schema of record batches with an Arrow schema.
 
     A timestamp with a zone becomes TIMESTAMP, and a timestamp without a zone becomes TIMESTAMP_NTZ.
 
     Raises:
-        SchemaError: If Spark would not convert its schema back to exactly `output`. Spark checks the first batch of a
-            read against that conversion.
+        SchemaError: If PySpark does not convert the Spark schema back to exactly `output`. Spark compares the first
+            batch of a read with this conversion.
 
     """
     try:
@@ -45,7 +45,7 @@ def spark_schema(output: pa.Schema) -> StructType:
 def arrow_schema(struct: StructType) -> pa.Schema:
     """Return the Arrow schema of a DataFrame's rows, without the field metadata that only Spark reads.
 
-    Timestamps have the zone UTC.
+    Spark's TIMESTAMP becomes a timestamp with the time zone UTC.
 
     Raises:
         SchemaError: If Spark cannot exchange a type as Arrow.
@@ -62,11 +62,11 @@ def arrow_schema(struct: StructType) -> pa.Schema:
 
 
 def struct_of_json(schema: Mapping[str, Any]) -> StructType:
-    """Parse the JSON of a Spark schema. Raise SchemaError for types that PySpark does not know."""
+    """Return the Spark schema that a JSON object describes. Raise SchemaError if PySpark cannot parse the object."""
     try:
         return StructType.fromJson(dict(schema))
     except (PySparkException, KeyError, TypeError, ValueError) as error:
         raise SchemaError(
-            f"columns: expected a Spark schema as JSON, got one that PySpark cannot parse ({error!r}); use types "
+            f"columns: expected a Spark schema as JSON, got a schema that PySpark cannot parse ({error!r}); use types "
             "that PySpark has"
         ) from None

@@ -1,4 +1,4 @@
-"""Arrow types as text for messages, in the notation of Spark SQL."""
+"""Conversion of Arrow types to text for errors, in the notation of Spark SQL."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ _MARKS: Final = (b"variant", b"geometry", b"geography")
 
 
 def spark_mark(kind: pa.DataType) -> str | None:
-    """Return the Spark type that a struct represents because Arrow lacks the type, or None.
+    """Return the name of the Spark type that a struct encodes, such as `variant`, or None if the struct is a plain one.
 
-    Spark marks a member of such a struct by metadata.
+    Spark encodes types that Arrow lacks as structs, and marks a member of the struct by its metadata.
     """
     if not types.is_struct(kind):
         return None
@@ -37,9 +37,10 @@ def spark_mark(kind: pa.DataType) -> str | None:
 
 
 def type_text(kind: pa.DataType) -> str:
-    """Return a type as text, such as `array<bigint>`.
+    """Return an Arrow type as text, such as `array<bigint>`.
 
-    The text omits units, because Spark has one unit for each type. A fixed has its length in brackets.
+    The text has no time units, because Spark has only one unit for each type. The text of a fixed-size binary type has
+    the length in parentheses.
     """
     if kind in _NAMES:
         return _NAMES[kind]

@@ -1,4 +1,4 @@
-"""Rules for reading a column as another type: widening and omitting members is allowed, narrowing is not."""
+"""Rules for reading a column as another type. A query can widen a type and omit members, but cannot narrow a type."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ _WIDER: Final = {
 
 
 def misfits(source: pa.DataType, target: pa.DataType, path: str) -> Iterator[str]:
-    """Yield the reasons, by path, why values of the source cannot be read as the target without loss.
+    """Yield the reasons why values of the source type cannot be read as the target type without loss.
 
-    Both types are Spark's. The result is empty if the values can be read.
+    Each reason begins with the path of the type. Source and target must be types that Spark exchanges.
     """
     yield from type_faults(source, target, path, _READING)
 
 
 def forbids_null(field: pa.Field, path: str) -> Iterator[str]:
-    """Yield the paths at which a field forbids null, except the keys of maps, which are never null."""
+    """Yield the paths at which a field forbids null. The paths do not include map keys, which are never null."""
     if not field.nullable:
         yield path
     kind = field.type
@@ -52,7 +52,7 @@ def _unknown(member: pa.Field, names: Iterable[str], prefix: str) -> str:
 
 
 def _left_out(_name: str, _target: Iterable[str], _prefix: str) -> None:
-    """Accept a member that the query does not request: the read skips it."""
+    """Accept a member that the query does not request, because the read skips the member."""
 
 
 def _holds(target: pa.DataType, source: pa.DataType) -> bool:

@@ -1,4 +1,4 @@
-"""Fields of a topic's record without a column in the DataFrame, which are written as their Avro default."""
+"""Avro defaults of a topic's record fields, which a write stores if the DataFrame has no column for the field."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ from pyspark_pulsar.schema.types.type_text import type_text
 def absent_defaults(
     values: Iterable[pa.Field], fields: pa.Schema, defaults: dict[str, object]
 ) -> tuple[list[tuple[str, object]], list[str]]:
-    """Return the defaults of fields without a column, as Python values, and faults for unusable defaults."""
+    """Return the defaults of fields without a column, as Python values, and faults for defaults that cannot be written.
+
+    The result does not contain fields whose default is null.
+    """
     present = {column.name for column in values}
     usable: list[tuple[str, object]] = []
     faults: list[str] = []

@@ -1,9 +1,9 @@
 """Comparison of a DataFrame's columns with a topic's record, by name and type, before a write sends data.
 
-Widening fits, narrowing does not. The encoder checks the values, and refuses a row with an invalid one. Examples are
-null in a required field, a string that is no symbol of an enum, and bytes of another length than the fixed. Timestamps
-and times of day fit coarser units, and are rounded towards zero, because Spark has microseconds and most Pulsar schemas
-have milliseconds.
+A column fits a wider type, but not a narrower type. The encoder later checks the values, and refuses a row with an
+invalid value. Examples of invalid values are null in a required field, an unknown symbol of an enum, and bytes with
+another length than the fixed type. Timestamps and times of day also fit coarser units, because Spark has
+microseconds and most Pulsar schemas have milliseconds. The encoder rounds timestamps and times of day towards zero.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from pyspark_pulsar.schema.types.type_text import type_text
 _INTEGER_BITS: Final = {pa.int8(): 8, pa.int16(): 16, pa.int32(): 32, pa.int64(): 64}
 _DIGITS: Final = {pa.int8(): 3, pa.int16(): 5, pa.int32(): 10, pa.int64(): 19}
 _BINARY: Final = pa.binary()
-# Integers up to these widths are exact in a float and a double.
+# A float represents all integers of 16 bits exactly, and a double represents all integers of 32 bits exactly.
 _EXACT_IN: Final = {pa.float32(): 16, pa.float64(): 32}
 
 
@@ -30,7 +30,7 @@ def record_mismatches(
 ) -> Iterator[str]:
     """Yield the mismatches between columns and the fields of a record.
 
-    A nullable field does not need a column, because the write stores null in it.
+    A nullable field does not need a column, because a write without the column stores null in the field.
     """
     yield from record_faults(columns, target, prefix, _WRITING)
 
@@ -57,14 +57,14 @@ def scalar_fits(source: pa.DataType, target: pa.DataType) -> bool:
 
 
 def cast_advice(source: pa.DataType, target: pa.DataType, *, takes_text: bool = False) -> str:
-    """Return advice how to convert a column to the target type with Spark.
+    """Return advice for converting a column to the target type in Spark.
 
-    Spark's CAST refuses some pairs of types in ANSI mode, which is the default.
+    The advice avoids casts that Spark refuses in ANSI mode, which is the default mode.
 
     Args:
         source: The type of the column.
         target: The type to write.
-        takes_text: Whether a string also fits.
+        takes_text: Whether a column of type string also fits the target.
 
     """
     if types.is_nested(source) or types.is_nested(target):

@@ -24,12 +24,12 @@ _AVRO_DOCUMENTS: Final = ("avro", "json")
 
 @dataclass(frozen=True)
 class PairColumns:
-    """The columns of a pair as the encoder receives them.
+    """The columns `key` and `value` that the encoder receives, and their mismatches with the topic's schema.
 
     Attributes:
-        columns: The columns. A struct also has the fields that are written as their default.
-        defaults: The defaults of these fields, by their path, such as `value.status`.
-        faults: The mismatches. If any exist, the other attributes have no meaning.
+        columns: The columns. A struct also has a member for each field that the write stores as its default.
+        defaults: Paths such as `value.status` of the fields that the write stores as their defaults, with the defaults.
+        faults: The mismatches. If `faults` is not empty, the other attributes have no meaning.
 
     """
 
@@ -39,7 +39,7 @@ class PairColumns:
 
 
 def name_faults(columns: Sequence[pa.Field]) -> list[str]:
-    """Return faults for columns other than `key` and `value`, and for sides without a column."""
+    """Return a fault for each column other than `key` and `value`, and for each of these two that is missing."""
     names = [column.name for column in columns]
     faults = [f"column {name}{suggestion(name, SIDES)}" for name in names if name not in SIDES]
     missing = [name for name in SIDES if name not in names]
@@ -47,7 +47,7 @@ def name_faults(columns: Sequence[pa.Field]) -> list[str]:
 
 
 def fit_pair(columns: Sequence[pa.Field], pair: KeyValuePair, *, where: str) -> PairColumns:
-    """Compare both columns with their side of a pair. Nested mismatches name their path."""
+    """Compare the columns `key` and `value` with the formats of a pair. A mismatch in a struct contains its path."""
     faults = name_faults(columns)
     fitted: list[pa.Field] = []
     defaults: list[tuple[str, object]] = []

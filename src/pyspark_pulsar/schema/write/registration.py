@@ -23,19 +23,19 @@ FORMATS: Final = {
     "json": SchemaType.JSON,
     "protobuf": SchemaType.PROTOBUF_NATIVE,
 }
-"""Schema types of records, by their values of option `valueFormat`."""
+"""The schema types for records, by value of option `valueFormat`."""
 
 PLAIN_FORMATS: Final = {"bytes": SchemaType.BYTES, "string": SchemaType.STRING}
-"""Schema types of a column `value` that a write stores unchanged, by their values of option `valueFormat`."""
+"""The schema types for a column `value` that a write stores unchanged, by value of option `valueFormat`."""
 
 VALUE_FORMATS: Final = FORMATS | PLAIN_FORMATS
-"""The schema types of all values of option `valueFormat`."""
+"""The schema types for all values of option `valueFormat`."""
 
 _DEFAULT_FORMAT: Final = "avro"
 
 
 def record_info(columns: pa.Schema, value_format: str | None, *, name: str, where: str) -> SchemaInfo:
-    """Return the schema of a record with the columns as fields.
+    """Return the schema of a record whose fields are the columns.
 
     Args:
         columns: The columns.
@@ -44,7 +44,7 @@ def record_info(columns: pa.Schema, value_format: str | None, *, name: str, wher
         where: The topic, for errors.
 
     Raises:
-        SchemaError: If the format cannot hold a column.
+        SchemaError: If the format cannot represent a column.
 
     """
     name = legal_name(name)
@@ -55,10 +55,10 @@ def record_info(columns: pa.Schema, value_format: str | None, *, name: str, wher
 
 
 def plain_info(columns: Sequence[pa.Field], value_format: str, *, where: str) -> SchemaInfo:
-    """Return the schema of a single column `value` as bytes or as text.
+    """Return the BYTES or STRING schema for a single column `value`.
 
     Raises:
-        SchemaError: If other columns exist, or if the type cannot be stored unchanged.
+        SchemaError: If other columns exist, or if the schema cannot store values of the column's type unchanged.
 
     """
     schema_type = PLAIN_FORMATS[value_format]
@@ -74,7 +74,7 @@ def plain_info(columns: Sequence[pa.Field], value_format: str, *, where: str) ->
 
 
 def _to_one_column(columns: Sequence[pa.Field]) -> str:
-    """Return advice how to make one column."""
+    """Return advice for converting the columns to one column that can be written unchanged."""
     if [column.name for column in columns] == [VALUE_COLUMN] and not types.is_nested(columns[0].type):
         return "cast it to string"
     return "make one column, for example with to_json(struct(*))"
@@ -85,11 +85,11 @@ def pair_info(
 ) -> SchemaInfo:
     """Return a KEY_VALUE schema for the columns `key` and `value`.
 
-    A struct becomes a record whose name begins with `name`. Other types become the primitive that stores them
-    unchanged.
+    A struct becomes a record whose name begins with `name`. A column of another type becomes the primitive that stores
+    its values unchanged.
 
     Raises:
-        SchemaError: If the schema cannot hold a column.
+        SchemaError: If the schema cannot represent a column.
 
     """
     sides = {column.name: column for column in columns}

@@ -1,4 +1,4 @@
-"""The input and output of the encoder for a write, which the driver resolves from columns and schema."""
+"""The schema of a write, which the driver derives from a DataFrame's columns and the topic's schema."""
 
 from __future__ import annotations
 
@@ -45,15 +45,17 @@ _ENCODINGS: Final = ("inline", "separated")
 
 @dataclass(frozen=True)
 class WriteSchema:
-    """The knowledge that an encoder needs about the columns. The driver makes it for the executors, so it is picklable.
+    """The format and columns of a write. The driver sends instances to executors, so instances can be pickled.
 
     Attributes:
         value: The format of the value.
-        info: The topic's schema, or the schema to register. With the type BYTES the write sends no schema.
+        info: The topic's schema, or the schema to register. If its type is BYTES, the write sends no schema.
         registers: Whether the write registers `info`.
-        input_schema: The kernel's input: the value columns, then the metadata columns that the write stores.
-        defaults: Record fields without a column whose default is not null. The encoder adds them as constant columns of
-            `input_schema`, or as members of a column if they have a path such as `value.status`.
+        input_schema: The columns that the kernel receives. The value columns are first, and the metadata columns that
+            the write stores follow.
+        defaults: Names and defaults of record fields for which the DataFrame has no column, without defaults of null.
+            The encoder adds each default as a constant column of `input_schema`. If the name is a path such as
+            `value.status`, the encoder adds a member of the column instead.
 
     """
 
@@ -76,8 +78,9 @@ def resolve_write_schema(
 ) -> WriteSchema:
     """Return the schema by which a write encodes rows for a topic.
 
-    A topic with a schema keeps that schema, and the columns must fit. For a topic without a schema, the write registers
-    a new one. A single column `value` of a primitive type becomes that primitive. Other columns become a record.
+    If the topic has a schema, the write uses this schema, and the columns must fit. If the topic has no schema, the
+    write registers a new schema. By default, a single column `value` of a primitive type becomes a primitive schema,
+    and other columns become a record.
 
     Args:
         columns: The DataFrame's Arrow schema.
@@ -88,10 +91,10 @@ def resolve_write_schema(
         key_value_encoding: The values "inline" and "separated" register the columns `key` and `value` as a KEY_VALUE
             schema. Structs become records in `value_format`, other types become primitives.
         record_name: The name of a new record.
-        descriptor: The user's Protobuf message, which the write encodes instead.
+        descriptor: The user's Protobuf message, as which the write encodes the columns; None without a descriptor file.
 
     Raises:
-        SchemaError: If columns do not fit. The message lists all mismatches.
+        SchemaError: If the columns do not fit the schema. The error lists all mismatches.
 
     """
     if value_format is not None and value_format not in VALUE_FORMATS:
@@ -100,7 +103,7 @@ def resolve_write_schema(
         )
     if key_value_encoding is not None and value_format in PLAIN_FORMATS:
         raise SchemaError(
-            f"value format {value_format} cannot hold the structs of a pair: expected {' or '.join(FORMATS)}; leave "
+            f"value format {value_format} cannot store the structs of a pair: expected {' or '.join(FORMATS)}; leave "
             "the format out"
         )
     if key_value_encoding is not None and key_value_encoding not in _ENCODINGS:
@@ -191,7 +194,7 @@ def _for_protobuf(
 def _unheld_faults(value: PayloadSchema, columns: Sequence[pa.Field]) -> list[str]:
     """Return faults for omitted fields that the schema requires, or for which the DataFrame has a column.
 
-    The write stores null in the other omitted fields.
+    If an omitted field has no fault, a write stores null in the field.
     """
     given = {column.name for column in columns}
     faults = []
@@ -199,7 +202,9 @@ def _unheld_faults(value: PayloadSchema, columns: Sequence[pa.Field]) -> list[st
         if omission.path in given:
             faults.append(f"{omission.text()} cannot be written; leave it out")
         elif omission.required and "[]" not in omission.path and "{}" not in omission.path:
-            faults.append(f"{omission.text()} is required by the topic's schema and cannot be written")
+            faults.append(
+                f"{omission.text()} is required by the topic's schema and cannot be written; write to another topic"
+            )
     return faults
 
 
@@ -236,7 +241,9 @@ def _pair(
             "column __key, although the column key is the message's key in a separated pair; drop it"
         )
     if value_format is not None and value_format not in (pair.key.value_type, pair.value.value_type):
-        faults.append(f"value format {value_format}, which neither side has; leave the format out")
+        faults.append(
+            f"value format {value_format}, which neither the key nor the value has; leave the format out"
+        )
     _refuse(faults, f"topic {topic}: the columns do not fit its KEY_VALUE schema")
     columns = pa.schema([*fitted.columns, *stored])
     return WriteSchema(payload, info, registers, columns, fitted.defaults)

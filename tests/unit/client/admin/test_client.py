@@ -1,6 +1,6 @@
-"""The admin REST client over real HTTP: redirects, retries, refusals, and secrets that it never shows.
+"""Tests of the admin REST client over real HTTP: redirects, retries, refusals, and secrets in errors.
 
-Python's own HTTP server only sends status codes. Tests in tests/integration use a real Pulsar.
+The server is Python's own HTTP server with fixed answers. Tests in tests/integration use a real Pulsar.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ Serve = Callable[[Callable[[str], Answer]], str]
 
 @pytest.fixture
 def serve() -> Iterator[Serve]:
-    """Return `serve(answer)`: the URL of a server that answers GET of a path with `answer(path)`."""
+    """Return a function that starts a server which answers a GET with `answer(path)`, and returns the URL."""
     servers: list[ThreadingHTTPServer] = []
 
     def start(answer: Callable[[str], Answer]) -> str:
@@ -230,8 +230,8 @@ def test_without_a_url() -> None:
 
 
 def test_work_of_its_own_threads_ends_with_the_client(serve: Serve) -> None:
-    """The client runs at most `threads` requests at the same time; closing it drops the requests that have
-    not started.
+    """The client runs at most `threads` requests at the same time. Closing the client cancels requests that have not
+    started.
     """
     begun: list[str] = []
     goes_on = threading.Event()

@@ -1,4 +1,4 @@
-"""BookKeeper's text for a ledger's metadata, as Pulsar 4.0.8 answers it."""
+"""Tests of the parser for ledger metadata, with texts from Pulsar 4.0.8."""
 
 import pytest
 

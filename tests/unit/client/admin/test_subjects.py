@@ -1,4 +1,4 @@
-"""Answers as the admin client reads them; the server here is no Pulsar and only sends status codes and texts."""
+"""Tests of the subjects of the admin client. The test server is not Pulsar, and sends fixed status codes and texts."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ TOPIC = TopicName.parse("t/n/a b%2F".replace(" ", "ü"))
 
 @pytest.fixture
 def serve() -> Iterator[Serve]:
-    """Return `serve(answer)`: a client of a server that answers with `answer(method, path, body)`."""
+    """Return a function that starts a server with answers from `answer(method, path, body)`, and returns a client."""
     servers: list[ThreadingHTTPServer] = []
 
     def start(answer: Callable[[str, str, str], Answer]) -> AdminClient:

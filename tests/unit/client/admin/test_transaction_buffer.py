@@ -1,6 +1,4 @@
-"""The broker's answers about transactions, as the client reads them; tests/integration shows that brokers
-answer so.
-"""
+"""Tests of transaction outcomes, with fixed answers. Tests in tests/integration use a real broker."""
 
 from __future__ import annotations
 
@@ -20,7 +18,7 @@ COMMITTED, ABORTED = {"aborted": False}, {"aborted": True}
 
 
 class Answers:
-    """Return the given answers in order; raise an answer that is an exception."""
+    """A client that returns fixed answers in order, and raises an answer that is an exception."""
 
     def __init__(self, *answers: Any) -> None:
         self._answers: Iterator[Any] = iter(answers)

@@ -1,4 +1,4 @@
-"""The knowledge of a process about bookies, and how long that stays valid."""
+"""Tests of the observations about bookies, and of the time for which the observations stay valid."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def clock() -> Clock:
 
 
 def quarantine_seconds(health: BookieHealth, clock: Clock, address: BookieAddress = A) -> float:
-    """Return the duration for which the bookie is avoided from now on, in whole seconds."""
+    """Return the rest of the bookie's quarantine, in whole seconds."""
     now = clock.now
     while health.is_quarantined(address):
         clock.now += 1
@@ -55,7 +55,7 @@ def test_a_dead_bookie_is_avoided_for_longer_each_time(clock: Clock) -> None:
 
 
 def test_ten_thousand_faults_are_ten_minutes(clock: Clock) -> None:
-    """A bookie that is silent for months while a stream runs."""
+    """A bookie can be silent for months while a stream runs."""
     memory = BookieHealth(clock)
     for fault in range(10_000):
         memory.quarantine(A)
@@ -66,7 +66,7 @@ def test_ten_thousand_faults_are_ten_minutes(clock: Clock) -> None:
 
 
 def test_a_year_of_one_lost_connection_a_day(clock: Clock) -> None:
-    """Each is a fault of its own: the bookie has worked for a day since the last."""
+    """Each fault counts as the first fault, because the bookie worked for a day before the fault."""
     memory = BookieHealth(clock)
     for _ in range(365):
         memory.quarantine(A)
@@ -83,7 +83,7 @@ def test_one_fault_that_many_threads_report_counts_once(clock: Clock) -> None:
 
 
 def test_a_year_of_addresses_that_change(clock: Clock) -> None:
-    """Kubernetes assigns a pod another address at each start, so no quarantine stays longer than needed."""
+    """Kubernetes assigns a pod another address at each start, so ended quarantines must not fill the memory."""
     seed = 20261126
     rng = random.Random(seed)
     quarantines: Quarantines[BookieAddress] = Quarantines(clock)

@@ -1,4 +1,4 @@
-"""The error that a user reads if no bookie returns an entry."""
+"""Tests of the error for an entry that no bookie returns."""
 
 import pytest
 
@@ -20,7 +20,7 @@ def test_every_bookie_is_named_with_its_answer() -> None:
 
 
 def test_a_ledger_that_no_bookie_has_was_deleted() -> None:
-    assert "so the ledger was deleted after the read was planned" in str(
+    assert "the ledger was deleted after the read was planned" in str(
         RUN.unavailable(4, {"a": describe(NO_LEDGER), "b": describe(NO_LEDGER)})
     )
 

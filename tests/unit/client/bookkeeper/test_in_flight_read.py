@@ -1,4 +1,4 @@
-"""Entries that are requested from a bookie, alone and in groups."""
+"""Tests of reads in flight, of single entries and of groups."""
 
 from __future__ import annotations
 

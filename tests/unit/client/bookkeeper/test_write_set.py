@@ -1,4 +1,4 @@
-"""The bookies that hold an entry, known or guessed."""
+"""Tests of write sets, from ledger metadata and from guesses."""
 
 from __future__ import annotations
 

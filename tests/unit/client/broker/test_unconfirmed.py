@@ -316,9 +316,8 @@ def test_receipts_out_of_order() -> None:
     for frames in (first, second):
         unconfirmed.add(frames, NO_TIME)
         unconfirmed.take(NO_TIME)
-    assert (
-        unconfirmed.confirm(1, NO_TIME, stored=True) == "expected the receipt of message 0, got the one of 1"
-    )
+    expected = "expected the receipt of message 0, got the receipt of message 1"
+    assert unconfirmed.confirm(1, NO_TIME, stored=True) == expected
     assert unconfirmed.confirm(0, NO_TIME, stored=True) is None
     assert unconfirmed.nbytes == len(second.frames)
     assert unconfirmed.confirm(0, NO_TIME, stored=True) is None

@@ -1,4 +1,4 @@
-"""Bytes of tiered storage: pieces, deadlines, and errors that name no secret."""
+"""Tests of reads from tiered storage: pieces, time limits, and errors without secrets."""
 
 from __future__ import annotations
 
@@ -68,13 +68,13 @@ def test_files_of_a_folder(tmp_path: Path) -> None:
     with pytest.raises(LedgerUnavailable, match=r"here: expected .*x/data, got: 2 bytes from byte 8"):
         folder.read("x/data", 8, 20, "here")
     for ask in (lambda: folder.size("x/none", "here"), lambda: folder.read("x/none", 0, 1, "here")):
-        with pytest.raises(LedgerUnavailable, match="it does not exist") as failed:
+        with pytest.raises(LedgerUnavailable, match="the copy does not exist") as failed:
             ask()
         assert not isinstance(failed.value, TieredStorageUnavailable)
 
 
 def test_a_file_system_that_does_not_answer_is_given_up(tmp_path: Path) -> None:
-    os.mkfifo(tmp_path / "data")  # opening it waits for a writer
+    os.mkfifo(tmp_path / "data")  # opening a FIFO waits for a writer
     folder = open_stored_bytes(TieredStore(tmp_path.as_uri(), patience_seconds=0.3))
     with pytest.raises(TieredStorageUnavailable, match=r"no answer within 0\.3 s"):
         folder.read("data", 0, 1, "here")

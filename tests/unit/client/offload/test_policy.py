@@ -1,4 +1,4 @@
-"""The places where the reader searches offloaded ledgers, by options and by the offload policy."""
+"""Tests of the location of offloaded ledgers, from options and from the offload policy."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SECRETS = {
 
 
 class Answers:
-    """Answers by the end of the path, or what is raised for it."""
+    """A client with fixed answers for topic paths and namespace paths. The client raises an answer that is an error."""
 
     def __init__(self, **answers: Any) -> None:
         self._answers = answers

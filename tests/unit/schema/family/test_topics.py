@@ -171,7 +171,7 @@ def test_types_that_differ(one: Any, other: Any, both: Any) -> None:
 def test_types_that_no_reader_reads_both_of(one: Any, other: Any) -> None:
     both = [record(("id", "int"), ("x", kind), name=name) for kind, name in ((one, "a"), (other, "b"))]
     text = refused(*(info(document) for document in both))
-    assert "schemas of the 2 topics cannot be read as one, 2 of them differ: field x is " in text
+    assert "schemas of the 2 topics cannot be read as one, 2 schemas differ: field x is " in text
     assert "in persistent://public/default/t0000, " in text
     nested = [
         record(("id", "int"), ("r", record(("l", {"type": "array", "items": document}), name="r")))
@@ -295,7 +295,7 @@ def test_topics_that_have_nothing_to_do_with_each_other() -> None:
     ],
 )
 def test_other_kinds_of_schema(other: SchemaInfo | None) -> None:
-    assert "schemas of the 2 topics cannot be read as one, 2 of them differ" in refused(
+    assert "schemas of the 2 topics cannot be read as one, 2 schemas differ" in refused(
         info(record(("id", "int"))), other
     )
 
@@ -329,7 +329,7 @@ def test_both_sides_of_a_pair() -> None:
 def test_the_error_lists_topics_by_schema() -> None:
     number, row = SchemaInfo("x", SchemaType.INT64), info(record(("id", "int"), ("doc", "string")))
     text = refused(number, row, None, row)
-    assert "schemas of the 4 topics cannot be read as one, 3 of them differ" in text
+    assert "schemas of the 4 topics cannot be read as one, 3 schemas differ" in text
     assert (
         "\n  - AVRO R(id, doc): persistent://public/default/t0001, persistent://public/default/t0003" in text
     )

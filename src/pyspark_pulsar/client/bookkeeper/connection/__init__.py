@@ -1,1 +1,1 @@
-"""Connections to bookies: BookKeeper's protocol, TLS and authentication."""
+"""Connections to bookies: BookKeeper's binary protocol, TLS, authentication and addresses."""

@@ -1,4 +1,4 @@
-"""The address of a bookie, from its id or the option `bookieAddresses`."""
+"""Addresses of bookies, from their ids or the option `bookieAddresses`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _MAX_PORT = 65_535
 
 @dataclass(frozen=True, slots=True)
 class BookieAddress:
-    """Host and port of a bookie for BookKeeper's own protocol (port 3181 by default)."""
+    """The host and port at which a bookie accepts BookKeeper's binary protocol (by default port 3181)."""
 
     host: str
     port: int
@@ -23,14 +23,14 @@ class BookieAddress:
 
 
 def bookie_address(bookie: str, addresses: Mapping[str, str]) -> BookieAddress:
-    """Return the address of a bookie.
+    """Return the address of a bookie, from `addresses` if the bookie is listed, and otherwise from the bookie's id.
 
     Args:
         bookie: The bookie's id.
-        addresses: The option `bookieAddresses`: `host:port` by id.
+        addresses: The value of the option `bookieAddresses`: `host:port` by bookie id.
 
     Raises:
-        OptionError: The option has no valid address for the bookie, and its id is not an address.
+        OptionError: The listed address is invalid, or an unlisted bookie's id is not an address.
 
     """
     listed = addresses.get(bookie)

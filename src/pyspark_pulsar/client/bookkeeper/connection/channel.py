@@ -1,6 +1,7 @@
-"""The protocol of one connection to a bookie, as bytes in and bytes out, without a socket.
+"""The protocol of one connection to a bookie, without a socket: the caller passes input bytes and sends output bytes.
 
-A connection starts with TLS, then authentication, each if the options require it. Then it carries entries.
+A connection begins with TLS, if the options enable TLS. Authentication follows, if the options contain a password. An
+open connection carries requests for entries and their answers.
 
     state          | input                                    | output                              | next state
     (new)          | connected (`begin`), with TLS            | START_TLS, version 3                | TLS_REQUESTED
@@ -24,15 +25,15 @@ A connection starts with TLS, then authentication, each if the options require i
                    | after TLS, first a frame of version 3    |                                     | `PermissionDenied`
 
 TLS is negotiated on the plain port: a START_TLS request of the protocol's version 3, its answer, then the handshake.
-All later messages are of version 2, as without TLS. Source: `PerChannelBookieClient`, `AuthHandler` and
-`BookieRequestProcessor` of BookKeeper 4.17.
+All later messages have version 2, the version of connections without TLS. Source: `PerChannelBookieClient`,
+`AuthHandler` and `BookieRequestProcessor` of BookKeeper 4.17.
 
-A bookie may require more than TLS of its client, because of an authentication provider. After the handshake such a
-bookie sends an unsolicited answer of version 3 to START_TLS, and keeps the connection open. The bookie also sends this
-answer to a client that is about to authenticate. Such a client ignores the answer.
+A bookie with an authentication provider can require more than TLS from its clients. After the handshake, such a bookie
+sends an unsolicited answer of version 3 to START_TLS, and leaves the connection open. To a client without a password,
+this answer is a refusal. A client with a password ignores this answer, because the client authenticates next.
 
 Authentication is SASL with DIGEST-MD5, in AUTH messages of version 2. A bookie does not answer a wrong proof. So the
-client also requests an entry immediately after the proof, and the bookie refuses the entry if the proof was wrong.
+client requests an entry immediately after the proof. If the proof was wrong, the bookie refuses the entry.
 """
 
 from __future__ import annotations
@@ -59,12 +60,12 @@ TLS_OPTIONS: Final = OptionNames(
     hostname="bookkeeper_tlsHostnameVerificationEnabled",
 )
 _EOK: Final = 0
-# The first byte of an answer of version 2. An answer of version 3 begins with the tag of a field.
+# The first byte of an answer of version 2. The first byte of an answer of version 3 is a protobuf tag.
 _VERSION_2: Final = 2
 _READ_ENTRY, _AUTH = 2, 3
 _SASL: Final = "sasl"
 _NO_AUTHENTICATION: Final = "AuthDisabledPlugin"
-# A request for the first entry of an impossible ledger.
+# A request for entry 0 of a ledger id that cannot exist.
 _PROBE_REQUEST: Final = struct.pack(">IBBHqq", 20, _VERSION_2, _READ_ENTRY, 0, (1 << 63) - 1, 0)
 _LONGEST_ANSWER: Final = 64 * 1024
 _READ_BYTES: Final = 1 << 20
@@ -75,9 +76,9 @@ class BookieSecurity:
     """TLS and authentication settings for connections to bookies."""
 
     tls: Tls | None = None
-    """TLS settings, or None to use plain text."""
+    """TLS settings. None means plain text."""
     login: Callable[[], tuple[str, str]] | None = None
-    """Read the user and the password, again for each connection; None to use no authentication."""
+    """A function that reads the user and the password for each new connection. None disables authentication."""
 
 
 PLAIN: Final = BookieSecurity()
@@ -91,13 +92,13 @@ class _State(enum.Enum):
 
 
 class BookieChannel:
-    """The state of one connection. Requests wait here until the connection is open.
+    """The state of one connection to a bookie. The channel stores requests until the connection is open.
 
     The methods raise `TlsFailed`, `PermissionDenied` or `ProtocolError`. After an error the connection is unusable.
     """
 
     def __init__(self, security: BookieSecurity, address: BookieAddress) -> None:
-        """Prepare a connection, without input or output. Raise `OptionError` for unusable certificate files."""
+        """Prepare a connection, without a request. Raise `OptionError` if the certificate files are unusable."""
         self._security = security
         self._where = f"bookie {address}"
         self._host = address.host
@@ -113,7 +114,7 @@ class BookieChannel:
 
     @property
     def is_open(self) -> bool:
-        """Return whether requests are sent immediately."""
+        """Return whether `send` returns requests immediately, because TLS and authentication are complete."""
         return self._state is _State.OPEN
 
     def _authenticates(self) -> bool:
@@ -121,23 +122,23 @@ class BookieChannel:
 
     @property
     def phase(self) -> str:
-        """Return the phase before the connection is open, with a space at the end; empty if it is open."""
+        """Return words for the current phase with a space at the end, or an empty string if the connection is open."""
         if self._authenticates():
             return "during authentication "
         return "" if self.is_open else "during the TLS handshake "
 
     def closing_fault(self) -> PermissionDenied | None:
-        """Return the error to raise if the bookie closes the connection now, or None if a retry may succeed."""
+        """Return the error to raise if the bookie closes the connection now, or None if a retry can succeed."""
         if not self._authenticates():
             return None
         return PermissionDenied(
-            f"{self._where}: it closed the connection when it received a password, perhaps because it requires "
-            f"another kind of authentication, such as a certificate; check bookieAuthProviderFactoryClass in its "
-            f"bookkeeper.conf"
+            f"{self._where}: the bookie closed the connection after it received a password, perhaps because the bookie "
+            f"requires another kind of authentication, such as a certificate; check bookieAuthProviderFactoryClass in "
+            f"the bookie's bookkeeper.conf"
         )
 
     def begin(self) -> bytes:
-        """Return the first output of a new connection."""
+        """Return the first bytes to send after the socket has connected."""
         if self._context is None:
             return self._authenticate()
         self._state = _State.TLS_REQUESTED
@@ -145,14 +146,20 @@ class BookieChannel:
         return _frame(wire.Request(header=header, startTLSRequest=wire.StartTLSRequest()).SerializeToString())
 
     def send(self, requests: bytes) -> bytes:
-        """Return the part of the requests to send now. The rest waits until the connection is open."""
+        """Return the bytes to send now. Until the connection is open, store the requests and return no bytes."""
         if not self.is_open:
             self._waiting += requests
             return b""
         return self._encode(requests)
 
     def receive(self, data: bytes) -> tuple[bytes, bytes]:
-        """Process input. Return answers of version 2, in pieces of any size, and the output to send."""
+        """Process received bytes.
+
+        Returns:
+            The received bytes of answers of version 2, which can begin and end anywhere in an answer.
+            The bytes to send to the bookie.
+
+        """
         if self._state is _State.TLS_REQUESTED:
             self._answers += data
             answer = self._take_answer()
@@ -183,8 +190,8 @@ class BookieChannel:
         if answer.header.operation != wire.START_TLS or answer.status != _EOK or self._context is None:
             raise TlsFailed(
                 f"{self._where}: expected TLS, got status {answer.status}, because TLS is not configured there; set "
-                f"tlsProviderFactoryClass in its bookkeeper.conf, read from another location (readFrom=broker or "
-                f"tiered), or allow plain text (bookieTls=false)"
+                f"tlsProviderFactoryClass in the bookie's bookkeeper.conf, read from another location "
+                f"(readFrom=broker or tiered), or allow plain text (bookieTls=false)"
             )
         self._tls = self._context.wrap_bio(self._incoming, self._outgoing, server_hostname=self._host)
         self._state = _State.HANDSHAKE
@@ -208,7 +215,7 @@ class BookieChannel:
         return bytes(plain), outgoing + self._outgoing.read()
 
     def _check_version(self, plain: bytes) -> bytes:
-        """Return the input, and check that its first frame is not a refusal after the handshake."""
+        """Return the bytes. Raise `PermissionDenied` if the first frame is a refusal after the handshake."""
         if self._speaks_version_2:
             return plain
         self._answers += plain
@@ -219,10 +226,10 @@ class BookieChannel:
             if answer is None:
                 return b""
             raise PermissionDenied(
-                f"{self._where}: after the TLS handshake it refused this client with status {answer.status}; its "
-                f"authentication provider (bookieAuthProviderFactoryClass in its bookkeeper.conf) requires a "
-                f"certificate with one of its authorizedRoles in OU ({TLS_OPTIONS.certificate}), or a password "
-                f"(bookkeeperClientAuthenticationPlugin)"
+                f"{self._where}: after the TLS handshake the bookie refused this client with status {answer.status}; "
+                f"set a certificate with one of the authorizedRoles in OU ({TLS_OPTIONS.certificate}), or a "
+                f"password (bookkeeperClientAuthenticationPlugin), as bookieAuthProviderFactoryClass in the bookie's "
+                f"bookkeeper.conf requires"
             )
         self._speaks_version_2 = True
         plain = bytes(self._answers)
@@ -236,7 +243,7 @@ class BookieChannel:
         return self._encode(_auth(b""))
 
     def _take_step(self, body: bytes) -> bytes:
-        """Process a frame of the bookie during authentication, and return the output."""
+        """Process a frame that the bookie sent during authentication, and return the bytes to send."""
         assert self._login is not None  # noqa: S101 -- the states ensure it
         if body[:1] != bytes([_VERSION_2]):
             return b""
@@ -244,8 +251,8 @@ class BookieChannel:
             (code,) = struct.unpack_from(">i", body, 4)
             if code == response_status.NOT_AUTHENTICATED or not self._has_proven:
                 raise PermissionDenied(
-                    f"{self._where}: it refused the user and password; check "
-                    f"bookkeeperClientAuthenticationParameters, and saslJaasClientAllowedIds in its bookkeeper.conf"
+                    f"{self._where}: the bookie refused the user and password; check "
+                    f"bookkeeperClientAuthenticationParameters, and saslJaasClientAllowedIds in bookkeeper.conf"
                 )
             return self._open()
         try:
@@ -264,7 +271,7 @@ class BookieChannel:
             raise type(fault)(f"{self._where}: {fault}") from None
 
     def _take_answer(self) -> wire.Response | None:
-        """Remove and return the first answer of version 3, or None until the answer is complete."""
+        """Remove and return the first answer of version 3. Return None if the answer is incomplete."""
         body = self._take_body()
         if body is None:
             return None
@@ -272,17 +279,17 @@ class BookieChannel:
             return wire.Response.FromString(body)
         except DecodeError:
             raise ProtocolError(
-                f"{self._where}: expected an answer to START_TLS, got another message; check that it is a bookie"
+                f"{self._where}: expected an answer to START_TLS, got another message; check the bookie's address"
             ) from None
 
     def _take_body(self) -> bytes | None:
-        """Remove and return the body of the first frame, or None until the frame is complete."""
+        """Remove and return the body of the first frame. Return None if the frame is incomplete."""
         if len(self._answers) < struct.calcsize(">I"):
             return None
         (size,) = struct.unpack_from(">I", self._answers)
         if size > _LONGEST_ANSWER:
             raise ProtocolError(
-                f"{self._where}: expected an answer to START_TLS, got another message; check that it is a bookie"
+                f"{self._where}: expected an answer to START_TLS, got another message; check the bookie's address"
             )
         end = struct.calcsize(">I") + size
         if len(self._answers) < end:

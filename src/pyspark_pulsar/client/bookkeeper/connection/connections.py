@@ -1,8 +1,8 @@
 """Connections to bookies, read and written by one thread.
 
-Sockets do not block: one `wait` serves all of them. So a slow bookie does not delay the others, not even during its TLS
-handshake (`channel`). A connection is opened for the first request to its bookie, and is never used again after a
-fault.
+The sockets do not block, and one call of `wait` reads and writes all sockets. So a slow bookie does not delay other
+bookies, not even during a TLS handshake. The first request to a bookie opens a connection. After a fault of a
+connection, the next request to the bookie opens a new connection.
 """
 
 from __future__ import annotations
@@ -36,15 +36,15 @@ class Arrival:
 
 @dataclass(frozen=True, slots=True)
 class ConnectionLost:
-    """The end of a connection to a bookie, or a failed attempt to connect. No bytes follow."""
+    """The end of a connection to a bookie, or a failed attempt to connect. The connection delivers no more bytes."""
 
     bookie: str
     connection_id: int
     reason: str
     hung_up: bool = False
-    """True if the bookie closed a connection that was open for requests."""
+    """True if the bookie closed the connection after TLS and authentication were complete."""
     fault: PulsarError | None = None
-    """The error, if the bookie refused this client or its certificate was refused, so that retries do not help."""
+    """The TLS, permission or protocol error that ended the connection. None after a network fault."""
 
 
 @dataclass(slots=True)
@@ -53,18 +53,18 @@ class _BookieConnection:
     id: int
     channel: BookieChannel
     untried: list[SocketAddress]
-    """Socket addresses that have not been tried."""
+    """The socket addresses of the bookie's host that were not tried yet."""
     stream: socket.socket | None = None
     connected: bool = False
     outgoing: bytearray = field(default_factory=bytearray)
-    """Bytes as they are sent, after encryption."""
+    """The bytes to send, after encryption."""
     quiet_seconds: float = 0.0
-    """Seconds that `wait` has waited for this connection without progress, without the time between calls."""
+    """The seconds that calls of `wait` waited for this connection since its last progress."""
     mask: int = 0
 
 
 class BookieConnections:
-    """Connections to the bookies of a cluster. Close an instance, or use it as a context manager."""
+    """Connections to the bookies of a cluster. Close an instance, or use an instance as a context manager."""
 
     def __init__(
         self,
@@ -76,7 +76,8 @@ class BookieConnections:
 
         Args:
             addresses: The address of each bookie, by its id.
-            timeout_seconds: The limit for connecting to each address of a bookie, and between two pieces of an answer.
+            timeout_seconds: The time limit in seconds for connecting to each address of a bookie, and for each pause
+                in an answer.
             security: TLS and authentication settings.
 
         """
@@ -100,7 +101,7 @@ class BookieConnections:
         self._selector.close()
 
     def send(self, bookie: str, requests: bytes) -> None:
-        """Send requests to a bookie, and connect to the bookie first if needed. `wait` reports failures.
+        """Send requests to a bookie. If no connection to the bookie exists, connect first. `wait` reports failures.
 
         Raises:
             OptionError: The certificate files are unusable.
@@ -114,20 +115,20 @@ class BookieConnections:
             self._connect(connection)
 
     def drop(self, bookie: str) -> None:
-        """Close the connection to a bookie, and ignore outstanding answers."""
+        """Close the connection to a bookie, and discard answers that have not arrived."""
         connection = self._connections.pop(bookie, None)
         if connection is not None:
             self._close_stream(connection)
 
     def wait(self, expecting: Collection[str], seconds: float) -> list[Arrival | ConnectionLost]:
-        """Wait for events. Bookies outside `expecting` are not read, so TCP pauses them.
+        """Wait for events. The call receives nothing from bookies outside `expecting`, so TCP pauses these bookies.
 
         Args:
-            expecting: Bookies whose answers are expected.
-            seconds: The longest time to wait.
+            expecting: The bookies to receive from.
+            seconds: The maximum time to wait, in seconds.
 
         Returns:
-            The events so far, perhaps none.
+            The events so far. The list is empty if no event happened in time.
 
         """
         if not self._events:
@@ -187,7 +188,7 @@ class BookieConnections:
         return connection
 
     def _connect(self, connection: _BookieConnection, fault: str = "no address") -> None:
-        """Try the next address of the host: a name may have addresses of IPv6 and of IPv4."""
+        """Connect to the next untried address of the host, because a name can have IPv6 and IPv4 addresses."""
         while connection.untried:
             family, kind, protocol, _, address = connection.untried.pop(0)
             try:
@@ -196,7 +197,7 @@ class BookieConnections:
                 connection.stream.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
                 code = connection.stream.connect_ex(address)
             except OSError as refused:
-                # The address may be of IPv6 on a machine without IPv6.
+                # This happens for an IPv6 address on a machine without IPv6.
                 code, fault = -1, str(refused)
             else:
                 fault = os.strerror(code)
@@ -221,7 +222,7 @@ class BookieConnections:
         self._flush(connection)
 
     def _give_up(self, connection: _BookieConnection) -> None:
-        """Close the connection to a silent bookie. If the bookie is not connected yet, try its next address instead."""
+        """Close the connection to a silent bookie. If it did not connect, try the next address of the bookie's host."""
         within = f"within {self.timeout_seconds:g} s (option bookieTimeoutMs)"
         if connection.connected:
             self._lose(connection, f"did not answer {connection.channel.phase}{within}")
@@ -258,7 +259,7 @@ class BookieConnections:
             self._break(connection, f"closed the connection {connection.channel.phase}".rstrip())
             return
         if connection.channel.is_open:
-            # TLS and authentication together have the time of one answer.
+            # Before the connection is open, no data resets the time, so one timeout applies to TLS and authentication.
             connection.quiet_seconds = 0.0
         try:
             answers, outgoing = connection.channel.receive(data)
@@ -272,7 +273,7 @@ class BookieConnections:
             self._flush(connection)
 
     def _break(self, connection: _BookieConnection, reason: str) -> None:
-        """Report that the bookie has closed the connection, properly or not."""
+        """Report that the bookie closed the connection, or that the connection broke."""
         fault = connection.channel.closing_fault()
         self._lose(connection, str(fault or reason), hung_up=connection.channel.is_open, fault=fault)
 

@@ -1,7 +1,7 @@
-"""DIGEST-MD5, the SASL mechanism by which bookies authenticate users with passwords.
+"""DIGEST-MD5, the SASL mechanism with which bookies authenticate users by password.
 
-The password itself is never sent, and both sides prove that they know the password. Source: RFC 2831. Like BookKeeper,
-this module supports only the quality of protection `auth`.
+The client never sends the password. Client and server each prove that they know the password. Source: RFC 2831. This
+module supports only the quality of protection `auth`, which is the only one that BookKeeper supports.
 """
 
 from __future__ import annotations
@@ -17,20 +17,20 @@ from pyspark_pulsar.runtime import secrets
 _DIRECTIVE: Final = re.compile(r'\s*([\w-]+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^,]*?))\s*(?:,|$)')
 _COUNT: Final = "00000001"
 _URI: Final = "bookkeeper/bookkeeper"
-"""Service and host. BookKeeper uses these for all hosts (`SaslConstants`)."""
+"""The digest URI: service and host. BookKeeper uses the same URI for all hosts (`SaslConstants`)."""
 
 
 class DigestMd5:
-    """A login. The methods raise `ProtocolError` if the server's message is malformed."""
+    """A login at one server. If a message of the server is malformed, the methods raise `ProtocolError`."""
 
     def __init__(self, user: str, password: str, *, nonce: str | None = None, uri: str = _URI) -> None:
-        """Prepare a login.
+        """Prepare a login, without a message.
 
         Args:
             user: The name of the user.
             password: The user's password.
-            nonce: The client's nonce; by default a random one.
-            uri: Service and host of the login.
+            nonce: The client's nonce. The default is a random nonce.
+            uri: The digest URI: service and host of the login.
 
         """
         self._uri = uri
@@ -40,10 +40,12 @@ class DigestMd5:
         self._expected = ""
 
     def respond(self, challenge: bytes) -> bytes:
-        """Return the client's proof in answer to a challenge."""
+        """Return the message with the client's proof, in answer to the server's challenge."""
         directives = _directives(challenge)
         if "nonce" not in directives or "auth" not in directives.get("qop", "auth").split(","):
-            raise ProtocolError("challenge of the bookie: expected DIGEST-MD5 with qop=auth, got another one")
+            raise ProtocolError(
+                "challenge of the bookie: expected DIGEST-MD5 with qop=auth, got another challenge"
+            )
         realm, theirs = directives.get("realm", ""), directives["nonce"]
         known = hashlib.md5(
             b":".join(_encode(text) for text in (self._user, realm, self._password)), usedforsecurity=False
@@ -61,24 +63,24 @@ class DigestMd5:
         ).encode()
 
     def check(self, answer: bytes) -> None:
-        """Check the server's proof. Raise `PermissionDenied` if the server does not know the password."""
+        """Check the server's proof. Raise `PermissionDenied` if the proof does not match the password."""
         proof = _directives(answer).get("rspauth", "")
         if not self._expected or not hmac.compare_digest(proof.encode(), self._expected.encode()):
             raise PermissionDenied(
-                "it does not prove that it knows the password; check that it is the right server"
+                "the server did not prove that it knows the password; check the address of the server"
             )
 
 
 def _directives(text: bytes) -> dict[str, str]:
     directives: dict[str, str] = {}
     for name, quoted, plain in _DIRECTIVE.findall(text.decode("utf-8", "replace")):
-        # If the server offers several realms, use the first, as Java's client does.
+        # If the server offers several realms, use the first realm, because Java's client does so.
         directives.setdefault(name.lower(), re.sub(r"\\(.)", r"\1", quoted) or plain)
     return directives
 
 
 def _encode(text: str) -> bytes:
-    """Encode a text by RFC 2831, section 2.1.2.1: as ISO 8859-1 if possible, and as UTF-8 otherwise."""
+    """Encode a text in ISO 8859-1 if possible, and otherwise in UTF-8 (RFC 2831, section 2.1.2.1)."""
     try:
         return text.encode("iso-8859-1")
     except UnicodeEncodeError:

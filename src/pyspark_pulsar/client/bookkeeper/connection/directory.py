@@ -1,17 +1,18 @@
-"""Addresses of bookies whose ids are not addresses, such as `bookieId=bk-0` in bookkeeper.conf.
+"""Addresses of bookies whose ids are not of the form `host:port`, such as `bookieId=bk-0` in bookkeeper.conf.
 
 Pulsar 4.0.8 and BookKeeper 4.17.2 have these sources of addresses:
 
     source                                            | contents
-    admin REST, bookies/all; the metadata of ledgers  | ids alone
-    admin REST, bookies/racks-info; superusers        | `hostname`: set by operators with `pulsar-admin bookies
-                                                      | set-bookie-rack --hostname`, a host, or host:port
-    a bookie's HTTP server, bookie/list_bookies       | the host of each id; no port
-    the same, config/server_config                    | `bookiePort` of that bookie
-    metadata store, /ledgers/available/ID             | host and port; not accessible to clients
+    admin REST, bookies/all; the metadata of ledgers  | ids without addresses
+    admin REST, bookies/racks-info; superusers only   | `hostname`: a host or host:port, set by operators with
+                                                      | `pulsar-admin bookies set-bookie-rack --hostname`
+    a bookie's HTTP server, bookie/list_bookies       | the host of each id, without a port
+    a bookie's HTTP server, config/server_config      | `bookiePort` of the bookie that answers
+    metadata store, /ledgers/available/ID             | host and port, which clients cannot read
 
-So the port is the one of the bookie with the HTTP server, or BookKeeper's default. Answers are cached for a minute,
-because a stream plans every few seconds. The driver uses this module, and executors that need another copy of a ledger.
+An address without a port has BookKeeper's default port, or the `bookiePort` of the bookie with the HTTP server if that
+server returned the host. This module caches answers for 60 s, because a stream plans every few seconds. The module runs
+on the driver, and on executors that need another copy of a ledger.
 """
 
 from __future__ import annotations
@@ -39,25 +40,25 @@ _OK: Final = 200
 
 @dataclass(frozen=True, slots=True)
 class Directory:
-    """Addresses of bookies, as far as they are known."""
+    """The addresses of bookies that the cluster returned."""
 
     addresses: Mapping[str, str]
-    """`host:port` by the bookie's id."""
+    """The `host:port` of each bookie, by bookie id."""
     fault: PulsarError | None = None
-    """The reason why addresses may be missing."""
+    """The first failed request, which can be the reason for missing addresses. None if no request failed."""
 
 
 class KnownDirectories:
-    """A cache of directories for one minute, by role and server, because only superusers may see racks.
+    """A cache of directories for 60 s. Roles have separate directories, because only superusers can read racks-info.
 
-    Instances are safe to use from several threads, because each step is a single operation on a dictionary.
+    Instances are safe to use from several threads, because each access is a single operation on a dictionary.
     """
 
     def __init__(self) -> None:
         self._known: dict[tuple[Any, ...], tuple[float, Directory]] = {}
 
     def load(self, options: ReadOptions, admin: AdminClient) -> Directory:
-        """Return the directory, from the cache or the cluster. Failures are in `fault` and are not raised."""
+        """Return the directory from the cache or the cluster. If requests fail, `fault` contains the first failure."""
         key = (options.identity, options.bookie_http_url)
         until, known = self._known.get(key, (0.0, Directory({})))
         if time.monotonic() < until:
@@ -66,7 +67,7 @@ class KnownDirectories:
         fault: PulsarError | None = None
         for ask in (partial(_from_racks, admin), partial(_from_bookie, options)):
             try:
-                # Addresses set by operators are read first, and take precedence.
+                # Addresses from racks-info take precedence, because operators set them.
                 addresses = ask() | addresses
             except (ConnectionFailed, PermissionDenied, ProtocolError) as refused:
                 fault = fault or refused
@@ -79,9 +80,9 @@ _DIRECTORIES: Final = KnownDirectories()
 
 
 def find_addresses(options: ReadOptions, admin: AdminClient, bookies: Iterable[str]) -> Directory:
-    """Find addresses of bookies whose id is not an address, unless `bookieAddresses` names them.
+    """Find the addresses of bookies whose id is not an address and is not in the option `bookieAddresses`.
 
-    Without such bookies, no request is sent.
+    If `bookies` contains no such bookie, the call sends no request.
     """
     named = dict(options.bookie_addresses)
     nameless = {bookie for bookie in bookies if bookie not in named and host_and_port(bookie) is None}
@@ -131,6 +132,6 @@ def _get(http: urllib3.PoolManager, url: str) -> dict[str, Any]:
     if not isinstance(document, dict):
         raise ProtocolError(
             f"{where}: expected a JSON object of BookKeeper's HTTP server, got an answer with status "
-            f"{answer.status}; check that httpServerEnabled=true is set there, and the port (8000 by default)"
+            f"{answer.status}; check the port (8000 by default), and httpServerEnabled=true in bookkeeper.conf"
         )
     return document

@@ -1,4 +1,4 @@
-"""A check from the driver whether bookies answer reads, for all bookies at the same time."""
+"""A concurrent check, on the driver, whether bookies answer read requests."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ from pyspark_pulsar.errors import PermissionDenied
 
 _AT_ONCE: Final = 32
 _READ_ENTRY: Final = 0x0202_0000
-"""Version 2 of the protocol, without flags."""
+"""The header of a READ_ENTRY request: version 2 of the protocol, without flags."""
 _NO_LEDGER: Final = (1 << 63) - 1
 _ANSWER: Final = struct.Struct(">IIi")
-"""Size, header and code of an answer. The rest is not needed."""
+"""Size, header and code of an answer. The check ignores the rest of the answer."""
 
 
 def probe_bookies(
     addresses: Mapping[str, BookieAddress], seconds: float, security: BookieSecurity
 ) -> dict[str, ConnectionLost]:
-    """Send each bookie a read of an impossible ledger.
+    """Send each bookie a read of a ledger that cannot exist, and collect the failures.
 
     Args:
         addresses: The address of each bookie, by its id.
-        seconds: The limit for connecting, and for each piece of an answer.
+        seconds: The time limit in seconds for connecting, and for each pause in an answer.
         security: TLS and authentication settings.
 
     Returns:
-        The failures, by id; bookies that answered are absent.
+        The failures by bookie id, without the bookies that answered.
 
     Raises:
         OptionError: The certificate files are unusable.
@@ -61,6 +61,6 @@ def _probe(
     if _ANSWER.unpack_from(answer)[2] != response_status.NOT_AUTHENTICATED:
         return None
     fault = PermissionDenied(
-        f"bookie {address}: it {response_status.describe(response_status.NOT_AUTHENTICATED)}"
+        f"bookie {address} {response_status.describe(response_status.NOT_AUTHENTICATED)}"
     )
     return ConnectionLost(bookie, 0, str(fault), fault=fault)

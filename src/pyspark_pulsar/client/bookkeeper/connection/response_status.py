@@ -1,4 +1,4 @@
-"""Error codes of bookies, in words. Source: `BookieProtocol` of BookKeeper."""
+"""Status codes of bookies' answers, and words for the codes. Source: `BookieProtocol` of BookKeeper."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ BAD_REQUEST: Final = 100
 BAD_VERSION: Final = 103
 TOO_MANY_REQUESTS: Final = 106
 DAMAGED: Final = -1
-"""Code of the kernel, not of bookies: the digest does not match, or the entry is another one."""
+"""A code that the kernel reports if the digest of an entry does not match, or the entry was not requested."""
 
 _WORDS: Final = {
     DAMAGED: "returned a damaged entry, whose digest does not match",
@@ -20,7 +20,7 @@ _WORDS: Final = {
     NO_ENTRY: "does not have the entry",
     BAD_REQUEST: "did not understand the request",
     101: "cannot read its disk (EIO)",
-    NOT_AUTHENTICATED: "requires authentication: TLS (bookieTls=true) with a certificate that it knows "
+    NOT_AUTHENTICATED: "requires authentication: TLS (bookieTls=true) with a certificate that the bookie trusts "
     "(bookkeeperTLSCertificateFilePath), or a password (bookkeeperClientAuthenticationPlugin)",
     BAD_VERSION: "does not support version 2 of BookKeeper's protocol",
     104: "reports that the ledger is fenced",
@@ -31,5 +31,5 @@ _WORDS: Final = {
 
 
 def describe(code: int) -> str:
-    """Return the words for a code, to follow the bookie's name in a sentence."""
+    """Return a verb phrase for a code. Error messages put the bookie's name before the phrase."""
     return _WORDS.get(code, f"answered code {code}")

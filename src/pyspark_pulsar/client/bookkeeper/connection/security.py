@@ -12,10 +12,10 @@ from pyspark_pulsar.options.bookies import PARAMETERS
 
 
 def bookie_security(options: ReadOptions) -> BookieSecurity:
-    """Build the settings from the options, without reading any file.
+    """Build the settings from the options, without reading a file.
 
     Raises:
-        OptionError: An option has a value that cannot be used.
+        OptionError: An option has an unusable value.
 
     """
     parameters = options.bookie_auth_parameters
@@ -41,5 +41,5 @@ def bookie_security(options: ReadOptions) -> BookieSecurity:
 
 @lru_cache(maxsize=16)
 def _tls(trust_certs: str | None, own: tuple[str, str] | None, insecure: bool, verify_hostname: bool) -> Tls:
-    """Return one instance for all splits of a process, because it caches the files until they change."""
+    """Return one instance for all splits of a process, because an instance caches the contents of the files."""
     return Tls(trust_certs, own, insecure=insecure, verify_hostname=verify_hostname)

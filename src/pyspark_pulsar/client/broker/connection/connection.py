@@ -1,8 +1,8 @@
 """A connection to one broker: keep-alive, and delivery of each answer to the caller that sent the request.
 
 Two kinds of threads use a connection. The connection's own thread receives, and each caller sends on the caller's
-thread. Requests have ids, and a caller may send several requests before the first answer arrives. So `submit` returns a
-future immediately.
+thread. Requests have ids, and a caller may send several requests before the first answer arrives. Therefore `submit`
+returns a future immediately.
 
     state      | activity                                     | event                           | next state
     handshake  | `open_connection`, on the caller's thread    | CONNECTED                       | open

@@ -38,23 +38,23 @@ class BrokerLimits:
 
     max_message_bytes: int
     knows_scalable_topics: bool
-    """True if the broker supports scalable topics. Others close the connection after a command about them."""
+    """Whether the broker supports scalable topics. Other brokers close the connection after a command for them."""
 
 
 def shake_hands(transport: Transport, deadline: float, credentials: Credentials, data: bytes) -> BrokerLimits:
-    """Connect to the broker, and set the transport's limit for messages to the broker's.
+    """Run the handshake, and set the transport's message size limit to the limit of the broker.
 
     Args:
-        transport: The transport, which is unusable after an error.
-        deadline: The end of the last wait for the broker, by `time.monotonic`.
-        credentials: The credentials for challenges.
+        transport: The connected transport. After an error, the transport is unusable.
+        deadline: The time at which the last wait for the broker ends, on the clock of `time.monotonic`.
+        credentials: The credentials for authentication challenges.
         data: The data of the credentials for CONNECT.
 
     Raises:
         ConnectionFailed: The broker closed the connection, or did not answer in time.
         TlsFailed: TLS failed.
         PermissionDenied: The broker refuses the credentials.
-        ProtocolError: The answer is not understood.
+        ProtocolError: The broker answered with an unexpected command.
 
     """
     connect = _connect_command(transport, credentials, data)
@@ -81,15 +81,15 @@ def shake_hands(transport: Transport, deadline: float, credentials: Credentials,
 
 
 def auth_response(credentials: Credentials, seconds: float) -> wire.BaseCommand:
-    """Return the answer to AUTH_CHALLENGE, by which brokers request a token that has not expired.
+    """Return the answer to AUTH_CHALLENGE. A broker sends this challenge to get a token that has not expired.
 
     Args:
         credentials: The credentials to renew.
-        seconds: The deadline.
+        seconds: Time limit for the renewal, in seconds.
 
     Raises:
         DeadlineExceeded: The renewal takes longer than `seconds`.
-        PulsarError: The renewal failed; `Credentials.data` lists the classes.
+        PulsarError: The renewal failed. `Credentials.data` lists the error classes.
 
     """
     data = within(seconds, lambda: credentials.data(renew=True), "renewing the credentials of authParams")
@@ -153,7 +153,7 @@ def _first_command(transport: Transport, deadline: float) -> wire.BaseCommand:
 
 @cache
 def _client_version() -> str:
-    """Return the name and version of this package. Reading them from its metadata costs 5 ms."""
+    """Return the name and version of this package. The result is cached, because reading the version takes 5 ms."""
     try:
         return f"pyspark-pulsar-{version('pyspark-pulsar')}"
     except PackageNotFoundError:

@@ -1,4 +1,4 @@
-"""Conversion of a broker's error codes to exceptions: who can act, and whether a retry may help.
+"""Conversion of a broker's error codes to exceptions, which show who can act and whether a retry can help.
 
 Codes: `ServerError` of the protocol specification.
 """
@@ -75,22 +75,24 @@ _ERRORS: dict[int, tuple[type[PulsarError], str]] = {
     15: (SendError, "the topic is terminated and accepts no more messages"),
     17: (TopicNameError, "correct the topic's name"),
     18: (SchemaError, "change the data or the topic's schema compatibility strategy"),
-    21: (TransactionEnded, "it is no longer open"),
-    22: (OptionError, "the broker's policies do not allow this"),
-    24: (TransactionEnded, "it is no longer open"),
+    21: (TransactionEnded, "the transaction is no longer open"),
+    22: (OptionError, "the policies of the broker, namespace or topic do not allow this request"),
+    24: (TransactionEnded, "the transaction is no longer open"),
     25: (WriterFenced, "another writer has taken over"),
 }
 
-# ServiceNotReady: the topic moves or loads. TooManyRequests: the broker throttles. MetadataError and PersistenceError:
-# the metadata store or a bookie fails for a moment. TransactionCoordinatorNotFound: the coordinator moves. Pulsar's own
-# clients retry the same codes.
+# Codes of temporary failures. ServiceNotReady: the topic is moving or loading. TooManyRequests: the broker throttles
+# clients. MetadataError and PersistenceError: the metadata store or a bookie is temporarily unavailable.
+# TransactionCoordinatorNotFound: the coordinator is moving. Pulsar's own clients retry after the same codes.
 _PASSING = frozenset({1, 2, 6, 14, 20})
 
-# Messages of temporary failures that brokers report without a code of their own. The metadata store is away or starts
-# again, or too few bookies accept writes or answer. After that, the broker's log of transactions starts a new ledger.
-# Or the broker is stopping, as in a rolling restart, and still answers while parts of it are closed
-# ("SystemTopicBasedTopicPoliciesService is closed", 4.0.8). Pulsar's own clients retry after every unknown error. That
-# would delay the report of an invalid request without a code by half a minute.
+# Texts in the messages of temporary failures that brokers report as UnknownError. The causes are:
+# - The metadata store is unavailable or restarting.
+# - Too few bookies accept writes or answer. Afterwards, the broker's transaction log starts a new ledger.
+# - The broker is stopping, for example in a rolling restart, and still answers while its services are closed
+#   ("SystemTopicBasedTopicPoliciesService is closed", 4.0.8).
+# Pulsar's own clients retry after every unknown error. For an invalid request, such retries would delay the error by
+# half a minute.
 _PASSING_CAUSES = (
     "ConnectionLoss",
     "SessionExpired",
@@ -110,11 +112,11 @@ _PASSES = re.compile("|".join(map(re.escape, _PASSING_CAUSES)), re.IGNORECASE)
 
 
 class ProducerBusy(ProtocolError):
-    """A producer of the same name is connected, or the topic has its maximum number of producers."""
+    """Another producer of the same name is connected, or the topic already has its maximum number of producers."""
 
 
 class NotReady(ConnectionFailed):
-    """The broker cannot answer now, but may soon. Look up the topic again before the next attempt."""
+    """The broker cannot serve the request now, but may soon. Look up the topic again before the next attempt."""
 
 
 def server_error(code: int, message: str, where: str) -> PulsarError:
@@ -123,7 +125,7 @@ def server_error(code: int, message: str, where: str) -> PulsarError:
     Args:
         code: The code.
         message: The broker's message.
-        where: The request and its topic, for the error message.
+        where: A description of the request and its topic, for the error message.
 
     """
     text = f"{where}: the broker answered {_NAMES.get(code, f'error {code}')}: {message.strip()}"

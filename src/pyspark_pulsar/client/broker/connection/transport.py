@@ -1,7 +1,7 @@
 """Bytes to and from one broker: a socket, and the kernel's decoder, which splits received bytes into frames.
 
-MESSAGE frames stay in the kernel until a consumer collects them. While more than `MAX_BUFFERED_BYTES` of them wait, the
-receiving thread pauses, and TCP slows the broker down.
+MESSAGE frames stay in the kernel until their consumer collects them. While more than `MAX_BUFFERED_BYTES` bytes of
+frames wait, the receiving thread pauses, and TCP slows the broker down.
 
 Framing: the binary protocol specification, section "Framing".
 """
@@ -29,8 +29,8 @@ MAX_BUFFERED_BYTES = 32 * 1024 * 1024
 DEFAULT_MAX_MESSAGE_BYTES = 5 * 1024 * 1024
 SEND_BYTES = 1024 * 1024
 _RECEIVE_BYTES = 512 * 1024
-# The broker's largest frame is its largest message plus 10 KiB for commands and metadata. Properties of a message count
-# as metadata, and may exceed that.
+# The size limit of a broker's frames is the message limit plus 10 KiB for the command and the metadata. This allowance
+# is far larger, because the properties of a message count as metadata and can exceed 10 KiB.
 _FRAME_ALLOWANCE = 16 * 1024 * 1024
 _LEAST_SECONDS = 0.05
 # The operating system detects a vanished host after 25 s: 10 s of silence, then three probes without an answer.
@@ -38,7 +38,7 @@ _KEEP_ALIVE = {"TCP_KEEPIDLE": 10, "TCP_KEEPINTVL": 5, "TCP_KEEPCNT": 3}
 
 
 class Transport:
-    """A connected socket and its decoder. One thread receives; any thread may send, collect entries or close."""
+    """A connected socket and its decoder. One thread receives; any thread can send, collect entries or close."""
 
     def __init__(self, address: BrokerAddress, stream: socket.socket | TlsStream) -> None:
         self.address = address
@@ -49,34 +49,40 @@ class Transport:
         self._closed = False
 
     def limit_messages(self, max_bytes: int) -> None:
-        """Set the size of the broker's largest message. Call it before the first consumer; partial frames are lost."""
+        """Set the broker's size limit for messages, in bytes.
+
+        Call this method before the first consumer is added, because it discards received parts of frames.
+        """
         with self._drained:
             self._decoder = FrameDecoder(max_bytes + _FRAME_ALLOWANCE)
 
     def wait_at_most(self, seconds: float) -> None:
-        """Set the seconds after which `receive`, and `send` for each `SEND_BYTES`, raise TimeoutError."""
+        """Set the timeout in seconds for `receive`, and for each `SEND_BYTES` bytes of `send`.
+
+        After the timeout, `receive` and `send` raise TimeoutError.
+        """
         self._stream.settimeout(seconds)
 
     def send(self, data: bytes | memoryview) -> None:
         """Send all data. Raise OSError if the connection breaks, perhaps after a part of the data was sent."""
         left = memoryview(data).cast("B")
         with self._send_lock:
-            # A timeout for all data would be a minimum rate, and brokers slow producers down on purpose.
+            # A timeout for all data together would demand a minimum rate, but brokers slow producers down on purpose.
             for start in range(0, len(left), SEND_BYTES):
                 self._stream.sendall(left[start : start + SEND_BYTES])
 
     def receive(self) -> bytes:
-        """Return received bytes for `commands`; empty after the broker has closed. Raise OSError as sockets do."""
+        """Return received bytes for `commands`, or no bytes if the broker has closed the connection. Raise OSError."""
         return self._stream.recv(_RECEIVE_BYTES)
 
     def commands(self, data: bytes) -> list[bytes]:
-        """Decode received bytes. Entries are kept for `take_entries`.
+        """Decode received bytes, and store entries for `take_entries`.
 
         Args:
             data: The next received bytes.
 
         Returns:
-            The commands that are complete now, each as the bytes of a BaseCommand.
+            The commands whose last byte has now been received, each as the bytes of a BaseCommand.
 
         Raises:
             ConnectionFailed: The bytes are not a frame of the protocol.
@@ -97,7 +103,7 @@ class Transport:
             return self._decoder.buffered_bytes() > 0
 
     def take_entries(self, consumer_id: int) -> EntryBatch | None:
-        """Remove and return all entries received for the consumer, or None if there are none."""
+        """Remove and return all entries received for the consumer, or None if no entry waits."""
         with self._drained:
             entries = self._decoder.take_entries(consumer_id)
             if entries is not None:
@@ -105,25 +111,26 @@ class Transport:
             return entries
 
     def first_entry(self, consumer_id: int) -> tuple[int, int] | None:
-        """Return ledger id and entry id of the first entry that waits for the consumer, or None if none waits."""
+        """Return the ledger id and entry id of the consumer's first waiting entry, or None if no entry waits."""
         with self._drained:
             return self._decoder.first_entry(consumer_id)
 
     def add_consumer(self, consumer_id: int) -> None:
-        """Keep the entries that arrive for the consumer from now on, until `drop_consumer`."""
+        """Store the entries that arrive for the consumer from now on, until `drop_consumer`."""
         with self._drained:
             self._decoder.add_consumer(consumer_id)
 
     def drop_consumer(self, consumer_id: int) -> None:
-        """Drop the entries that wait for the consumer, and its entries that still arrive."""
+        """Drop the consumer's waiting entries, and all its entries that arrive later."""
         with self._drained:
             self._decoder.drop_consumer(consumer_id)
             self._drained.notify_all()
 
     def has_room(self, wait_seconds: float = 0.0) -> bool:
-        """Return whether at most `MAX_BUFFERED_BYTES` wait for consumers, or will within `wait_seconds`.
+        """Return whether at most `MAX_BUFFERED_BYTES` bytes of entries wait for consumers.
 
-        A closed transport has room.
+        If more bytes are waiting, first wait up to `wait_seconds` for consumers to collect entries. A closed transport
+        always has room.
         """
         with self._drained:
             return self._drained.wait_for(self._has_room, wait_seconds)
@@ -147,10 +154,10 @@ def open_transport(
     """Connect to a broker.
 
     Args:
-        address: The broker.
-        seconds: The deadline for connecting and the TLS handshake together.
-        security: The proxy, if any.
-        context: The settings for TLS, or None to use no TLS.
+        address: The address of the broker.
+        seconds: Time limit for connecting and the TLS handshake together, in seconds.
+        security: The settings that contain the proxy, if a proxy is used.
+        context: The TLS context, or None to connect without TLS.
 
     Raises:
         ConnectionFailed: The broker is unreachable. The message contains the address and the reason.
@@ -210,10 +217,10 @@ def _connect(door: BrokerAddress, deadline: float) -> socket.socket:
 def _set_options(stream: socket.socket) -> None:
     """Send small frames immediately, and let the operating system detect a vanished host.
 
-    A host that vanishes closes no connection. PING detects this after 60 s, because a busy broker may be slow
-    (`connection`). The other side's operating system answers probes of TCP even if the broker is busy, so probes may be
-    more frequent. TCP_USER_TIMEOUT is not set, because it would also close a connection on which a broker slows a
-    producer down.
+    If a host vanishes, its connections stay open. PING detects a vanished host only after 60 s, because a busy broker
+    can be slow to answer (`connection`). TCP keep-alive probes can be more frequent, because the operating system
+    answers a probe even if the broker is busy. TCP_USER_TIMEOUT is not set, because it would also close a connection on
+    which a broker slows a producer down.
     """
     stream.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     stream.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)

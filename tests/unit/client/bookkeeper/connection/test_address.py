@@ -1,4 +1,4 @@
-"""The address at which a bookie listens."""
+"""Tests of bookies' addresses."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The beginning of a connection to a bookie, over TLS in memory; the real bookie is in integration/cluster."""
+"""Tests of TLS and authentication with a bookie, in memory. Tests in tests/integration/cluster use a real bookie."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def answer(status: int, operation: wire.OperationType = wire.START_TLS) -> bytes
 
 
 class Side:
-    """The TLS of the other side."""
+    """The bookie's side of a TLS connection."""
 
     def __init__(self, certificate: str, key: str) -> None:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -39,7 +39,7 @@ class Side:
         self.received = b""
 
     def take(self, records: bytes, *, says: bytes = b"") -> bytes:
-        """Return the bytes to send back; after the handshake, `says` is sent first."""
+        """Return the bytes to send back. After the handshake, the first of these bytes are `says`."""
         self._in.write(records)
         try:
             if not self._shaken:
@@ -68,7 +68,7 @@ def side(authority: Authority, *, expired: bool = False) -> Side:
 
 
 def feed(channel: BookieChannel, data: bytes, seed: int) -> tuple[bytes, bytes]:
-    """Feed the data to the channel in random pieces; return the received and the outgoing bytes."""
+    """Pass the data to the channel in random pieces. Return the answers and the outgoing bytes."""
     ranges, answers, outgoing = random.Random(seed), b"", b""
     while data:
         size = ranges.choice((1, 2, 3, 100, 10_000))
@@ -78,7 +78,7 @@ def feed(channel: BookieChannel, data: bytes, seed: int) -> tuple[bytes, bytes]:
 
 
 def talk(channel: BookieChannel, other: Side, out: bytes, says: bytes = b"") -> None:
-    """Return the longest time that a handshake may last."""
+    """Run the messages of a handshake in both directions, five times, which is enough for any handshake."""
     for _ in range(5):
         _, out = channel.receive(other.take(out, says=says))
 
@@ -114,8 +114,8 @@ def test_only_start_tls_is_sent_in_plain_text(authority: Authority, seed: int) -
     [
         (answer(404), TlsFailed, "TLS is not configured there"),
         (answer(0, wire.AUTH), TlsFailed, "expected TLS"),
-        (b"HTTP/1.1 400 Bad Request", ProtocolError, "check that it is a bookie"),
-        (struct.pack(">I", 4) + b"\xff" * 4, ProtocolError, "check that it is a bookie"),
+        (b"HTTP/1.1 400 Bad Request", ProtocolError, "check the bookie's address"),
+        (struct.pack(">I", 4) + b"\xff" * 4, ProtocolError, "check the bookie's address"),
         (answer(0) + b"HTTP/1.1 200 OK\r\n", TlsFailed, "got something else"),
     ],
 )

@@ -1,4 +1,4 @@
-"""Connections that are not made, over real sockets."""
+"""Tests of failed attempts to connect, over real sockets."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ NO_FAMILY = 99
 
 
 def events_of(host: str = "a", seconds: float = 30.0) -> list[Arrival | ConnectionLost]:
-    """Return the result of one request."""
+    """Return the events after one request."""
     with BookieConnections({BOOKIE: BookieAddress(host, 3181)}, seconds) as connections:
         connections.send(BOOKIE, b"?")
         for _ in range(300):
@@ -33,7 +33,7 @@ Resolve = Callable[..., None]
 
 @pytest.fixture
 def resolve(monkeypatch: pytest.MonkeyPatch) -> Resolve:
-    """The host has these addresses, in this order."""
+    """A function that sets the addresses of the host, in the order of the attempts to connect."""
 
     def patch(*addresses: tuple[int, Any]) -> None:
         found = [(family, socket.SOCK_STREAM, 0, "", address) for family, address in addresses]
@@ -44,7 +44,7 @@ def resolve(monkeypatch: pytest.MonkeyPatch) -> Resolve:
 
 @pytest.fixture
 def answering() -> Iterator[tuple[int, Any]]:
-    """Answers every connection with one byte."""
+    """The address of a server that answers every connection with one byte."""
     with socket.create_server(("127.0.0.1", 0)) as server:
 
         def serve() -> None:
@@ -59,7 +59,7 @@ def answering() -> Iterator[tuple[int, Any]]:
 
 @pytest.fixture
 def silent() -> Iterator[tuple[int, Any]]:
-    """A full backlog: the operating system neither accepts nor refuses a connection."""
+    """The address of a socket with a full backlog: the operating system neither accepts nor refuses a connection."""
     with ExitStack() as stack:
         server = stack.enter_context(socket.socket())
         server.bind(("127.0.0.1", 0))

@@ -1,5 +1,6 @@
-"""DIGEST-MD5, compared with the example of RFC 2831, section 4; a test with a bookie shows that Java accepts
-it.
+"""Tests of DIGEST-MD5 with the example of RFC 2831, section 4.
+
+A test in tests/integration/cluster shows that a bookie accepts the client's proof.
 """
 
 from __future__ import annotations

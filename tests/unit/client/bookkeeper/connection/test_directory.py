@@ -1,6 +1,6 @@
-"""Answers about bookies' addresses, and how often the directory requests them.
+"""Tests of the directory of bookies' addresses: answers, failures, and the number of requests.
 
-Python's own server answers. Tests in tests/integration/cluster use a real Pulsar and BookKeeper.
+The server is Python's own HTTP server. Tests in tests/integration/cluster use a real Pulsar and BookKeeper.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ NAMES = ("bk-0", "bk-1", "bk-2", "10.0.0.1:3181")
 
 
 class Answers:
-    """A server that answers by path; a path without an answer is 403."""
+    """A server with fixed answers by path. The answer for any other path has the status 403."""
 
     def __init__(self) -> None:
         self.by_path: dict[str, Any] = {}
