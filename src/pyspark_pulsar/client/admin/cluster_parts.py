@@ -72,7 +72,11 @@ class Bookies:
             ) from None
 
     def ids(self) -> tuple[str, ...]:
-        """Return the ids of all registered bookies. Only superusers may send this request."""
+        """Return the ids of all registered bookies, including read-only bookies and bookies that are down.
+
+        A bookie is registered by its cookie in the metadata store, from its first start until an operator removes the
+        cookie. Only superusers may send this request.
+        """
         where = "listing the bookies"
         answer = as_object(self._rest.get(resource("bookies", "all"), where), where)
         try:
