@@ -323,6 +323,10 @@ simulate: $(BUILD_DONE) ## Run the exactly-once sink on simulated brokers, in ma
 	PYTHONHASHSEED=0 $(PART) $(BIN)/python -m pytest --confcutdir tests/simulation tests/simulation
 simulate-mutations: $(BUILD_DONE) ## Take one protection of the sink away at a time, and expect a broken promise within SECONDS
 	$(SIMULATED) --mutations
+.PHONY: simulate-servers
+simulate-servers: server ## Compare the simulated brokers with real ones, answer by answer; make simulate-servers VERSIONS="3.0.7 4.2.4"
+	SIMULATED_VERSIONS="$(or $(VERSIONS),3.0.7 4.0.8 4.2.4)" $(BIN)/python -m pytest \
+	  tests/integration/sink/test_simulated_answers.py
 
 # A preview may fail: the matrix says in what. The newest version is checked with the oldest PySpark too.
 SERVER_CHECKS = SERVER_RESULTS=tests/integration/servers/results.json $(BIN)/python -m pytest tests/integration/servers

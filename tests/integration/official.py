@@ -42,8 +42,10 @@ class Admin:
         self._url = url
         self._http = urllib3.PoolManager()
 
-    def request(self, method: str, path: str, body: Any = None) -> urllib3.BaseHTTPResponse:
-        return self._http.request(method, f"{self._url}/admin/v2/{path}", json=body, redirect=True)
+    def request(
+        self, method: str, path: str, body: Any = None, *, version: str = "v2"
+    ) -> urllib3.BaseHTTPResponse:
+        return self._http.request(method, f"{self._url}/admin/{version}/{path}", json=body, redirect=True)
 
     def _must(self, method: str, path: str, body: Any = None) -> Any:
         """Repeat a request that a broker cannot answer yet: the topic moves or loads, or a request by the

@@ -9,9 +9,12 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from simulation import runtime  # replaces the package's clock, so it is the first import
+
+# isort: split
+from integration.operations import Executor, draw_operations
+
 from pyspark_pulsar.options import ReadOptions, parse_options
-from simulation import runtime
-from simulation.operations import Executor, draw_operations
 from simulation.pulsar.broker import Cluster
 from simulation.pulsar.topic import RECOVERING
 from simulation.world import Choices, Process, World
@@ -32,7 +35,7 @@ def answers(seed: int, count: int) -> list[str]:
         cluster.load(cluster.topics[name])
 
     def await_buffer(name: str) -> None:
-        while cluster.topics[name].state == RECOVERING:
+        while cluster.topics[name].state == RECOVERING or cluster.topics[name].is_blind:
             runtime.time.sleep(0.01)
 
     executor = Executor(_OPTIONS, f"persistent://public/default/t{seed}", unload, await_buffer)
