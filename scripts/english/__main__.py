@@ -23,7 +23,10 @@ def main(arguments: list[str]) -> int:
     for finding in sorted(findings, key=_location):
         print(f"{finding.path}:{finding.line}: {finding.rule}: {finding.advice}")
     if findings:
-        print(f"{len(findings)} findings; docs/style.md explains the rules", file=sys.stderr)
+        print(
+            f"{len(findings)} {'finding' if len(findings) == 1 else 'findings'}; docs/style.md explains the rules",
+            file=sys.stderr,
+        )
     return 1 if findings else 0
 
 

@@ -764,7 +764,7 @@ class SendFrames:
     ends: list[int]
     """The offset in `frames` after the last byte of each frame."""
     chunked: list[tuple[int, int]]
-    """For each chunked message, the index of its first frame and the index after its last frame."""
+    """Pairs for the chunked messages: the index of the first frame, and the index after the last frame."""
     num_messages: int
 
 def within_slots(rows: ArrowArrayExportable, first: int, stop: int) -> ArrowArrayExportable:

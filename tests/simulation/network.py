@@ -38,12 +38,12 @@ class Link:
         self.process = process
         self.server = server
         self.is_open = True
-        """Whether the client's side is usable."""
+        """True if the client's side is usable."""
         self.is_lost = False
-        """Whether the server handles no further frame."""
+        """True if the server handles no further frame."""
         self.inbox: list[bytes] = []
         self.state: dict[str, Any] = {}
-        """What the broker knows of the connection."""
+        """The broker's state of the connection."""
         self._reader: Fiber | None = None
         self._next_at_server = 0.0
         self._next_at_client = 0.0

@@ -25,7 +25,7 @@ FOUND_BY = {
     "a takeover does not commit": 1,
     "messages of transactions are sent again": 64,
 }
-"""A seed that finds the mutation at once. After the code has changed, the test searches for another one."""
+"""A seed that finds the mutation. After a change of the code, the test searches for another seed."""
 
 
 def test_equal_cases_have_equal_histories() -> None:

@@ -63,7 +63,7 @@ class Process:
     on_death: list[Callable[[], None]] = field(default_factory=list)
     suspended_until: float = 0.0
     memory: dict[str, Any] = field(default_factory=dict)
-    """What the package keeps in variables of modules, such as the pool of clients."""
+    """Values of module variables of the package, such as the pool of clients."""
 
 
 class Fiber(greenlet):

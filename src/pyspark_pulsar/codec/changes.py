@@ -44,7 +44,7 @@ class Changes:
     key: str | None
     """The value column that is the key of the table, or None if the table has no key."""
     separated: bool
-    """Whether the key column contains the message's key. A message without a value then also has this column."""
+    """True if the key column contains the message's key. A message without a value then also has this column."""
     columns: pa.Schema
     """The columns of the query: all value columns, then `COLUMNS`."""
 

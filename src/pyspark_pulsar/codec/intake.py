@@ -69,8 +69,10 @@ class Intake:
     max_uncompressed: int | None = None
     """Maximum size of a decompressed payload, in bytes. With None, the limit depends on the stored size."""
     trimmed_is_loss: bool = False
-    """Whether to raise an error if retention has removed a message's chunks before the range. The value is False
-    if the range begins with the topic's first message, because an incomplete message is then no data loss."""
+    """True if the removal of a message's chunks before the range is an error.
+
+    The value is False if the range begins with the topic's first message. An incomplete message is then no data loss.
+    """
 
     @property
     def settings(self) -> tuple[str, int, int | None]:

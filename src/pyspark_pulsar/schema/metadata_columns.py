@@ -52,7 +52,7 @@ Option `columns` can name each of these columns. A read of topics with different
 """
 
 FIELDS: Final = {field.name: field for field in DEFAULT_FIELDS + ON_REQUEST_FIELDS}
-"""All metadata columns that a read can return, by name."""
+"""Metadata columns that a read can return, by name."""
 
 WRITTEN: Final = (
     "__key",
@@ -69,7 +69,7 @@ WRITABLE: Final = FIELDS | {
     "__deliverAt": pa.field("__deliverAt", _INSTANT),
     "__replicationClusters": pa.field("__replicationClusters", pa.list_(pa.field("element", pa.string()))),
 }
-"""All metadata columns that a write accepts, by name.
+"""Metadata columns that a write accepts, by name.
 
 `__deliverAt` and `__replicationClusters` exist only for writes, because Pulsar does not send their values to readers.
 """

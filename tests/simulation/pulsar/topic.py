@@ -54,7 +54,7 @@ class Topic:
 
     name: str
     entries: list[Entry] = field(default_factory=list)
-    """All entries of ledgers that exist."""
+    """The entries of all existing ledgers."""
     ledger: int = 0
     epoch: int | None = None
     cursors: dict[str, At] = field(default_factory=dict)
@@ -62,7 +62,7 @@ class Topic:
     is_loaded: bool = False
     loaded_at: float = 0.0
     is_blind: bool = False
-    """Whether the topic shows nothing for a while, as brokers do after two loads in a short time."""
+    """True while the topic shows nothing, as brokers do after two loads in a short time."""
     producers: dict[str, OpenProducer] = field(default_factory=dict)
     consumers: list[OpenConsumer] = field(default_factory=list)
     state: str = NO_SNAPSHOT
@@ -70,7 +70,7 @@ class Topic:
     """Open transactions of the buffer with their first message, oldest first."""
     aborted: set[Transaction] = field(default_factory=set)
     low_water_marks: dict[int, int] = field(default_factory=dict)
-    """By coordinator, the highest id up to which all transactions have ended, as the last markers told."""
+    """The highest id up to which all transactions have ended, by coordinator, from the last markers."""
 
     def forget(self) -> None:
         """Lose the state of the buffer, because the topic is no longer loaded."""

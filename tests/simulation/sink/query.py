@@ -36,7 +36,7 @@ _COLUMNS: Final = pa.schema([pa.field("value", pa.binary())])
 _ROW: Final = re.compile(rb"<(\d+),(\d+),(\d+)>")
 _LOSS: Final = re.compile(r"epoch (\d+): .* rows of Spark's partitions ([\d, ]+) are missing")
 _REQUESTS_OF_START, _REQUESTS_OF_EPOCH, _REQUESTS_OF_TASK = 30, 40, 35
-"""About as many requests as there are without faults."""
+"""Approximate numbers of requests without faults."""
 _TASK_TRIES: Final = 3
 _MISSED_SECONDS: Final = 10.0
 _TIMEOUT_MS: Final = 60_000

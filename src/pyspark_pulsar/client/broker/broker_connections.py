@@ -13,7 +13,7 @@ from pyspark_pulsar.errors import ConnectionFailed, PulsarError
 from pyspark_pulsar.runtime import Future, random, threading
 
 _MOST_CONNECT: Final = 2
-"""How long a thread waits for another thread's attempt to connect, as a multiple of the connection timeout."""
+"""Maximum time for which a thread waits for another thread's attempt to connect, in connection timeouts."""
 
 
 class BrokerConnections:

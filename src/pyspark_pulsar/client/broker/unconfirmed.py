@@ -64,7 +64,7 @@ class _Pending:
     tried: int = 0
     """Number of unchanged frames that may have reached a broker on an earlier connection."""
     attempts: int = 0
-    """How many times a chunked message of the group was replaced by a new message."""
+    """Number of times that a chunked message of the group was replaced by a new message."""
     first_sent: deque[tuple[int, float]] = field(default_factory=deque)
     """The first send times of unconfirmed frames. A pair `(stop, time)` applies to all frames before number `stop`,
     except frames of earlier pairs."""

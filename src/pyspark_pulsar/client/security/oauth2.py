@@ -42,7 +42,7 @@ _FRESH_PART: Final = 0.9
 """Fraction of a token's lifetime after which this process renews the token, as Pulsar's Java client does."""
 _UNKNOWN_LIFE_SECONDS: Final = 60.0
 _JUST_NOW_SECONDS: Final = 1.0
-"""If several connections request a renewal at about the same time, a token up to this age serves all of them."""
+"""Maximum age of a token that is returned for a renewal, because several connections often renew together."""
 _ACCEPT: Final = {"Accept": "application/json"}
 _OK: Final = 200
 _REFUSED: Final = (400, 401, 403)

@@ -58,7 +58,7 @@ class ColumnDocument:
     text: str
     omitted: tuple[Omission, ...] = ()
     shows_more: bool = False
-    """Whether the document has fields that columns contain only because of `.schema(...)` or option
+    """True if the document has fields that columns contain only because of `.schema(...)` or option
     `recursiveFieldMaxDepth`."""
 
 
