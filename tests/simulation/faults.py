@@ -29,6 +29,7 @@ class Kind(IntEnum):
     UNLOAD = 6
     SUSPEND = 7
     SUSPEND_OTHER = 8
+    STALL = 9
 
 
 KINDS: Final = {
@@ -41,6 +42,7 @@ KINDS: Final = {
     Kind.UNLOAD: "a topic is unloaded",
     Kind.SUSPEND: "the process that sent the request is suspended",
     Kind.SUSPEND_OTHER: "another process is suspended",
+    Kind.STALL: "the connection stalls before the request arrives",
 }
 _FREEZE_SECONDS: Final = (1.0, 12.0, 70.0)
 _CRASH_SECONDS: Final = (0.5, 5.0, 30.0)
@@ -87,18 +89,24 @@ class Trouble:
         """Seconds of each fault that delays something."""
         self.on_suspended: Callable[[Process, float], None] = lambda _, __: None
 
-    def on_request(self, broker: Broker, link: Link, handle: Callable[[], None]) -> None:
-        """Let a broker handle a request, with the faults of this request."""
+    def on_request(self, broker: Broker, link: Link, handle: Callable[[], None]) -> float | None:
+        """Let a broker handle a request, with the faults of this request.
+
+        Returns:
+            None, or the seconds after which the request shall arrive again, because its connection stalls.
+
+        """
         number, self.requests = self.requests, self.requests + 1
         faults = self._faults.get(number)
         if faults is None:
             handle()
-            return
-        kinds = {fault.kind for fault in faults}
-        if Kind.LOST_REQUEST not in kinds:
+            return None
+        stalls = [fault for fault in faults if fault.kind == Kind.STALL]
+        if not stalls and Kind.LOST_REQUEST not in {fault.kind for fault in faults}:
             handle()
         for fault in faults:
             self._strike(fault, broker, link)
+        return self._delay(_SUSPEND_SECONDS, stalls[0]) if stalls else None
 
     def _strike(self, fault: Fault, broker: Broker, link: Link) -> None:
         self._world.say(link.process.name, f"request {fault.request}: {KINDS[fault.kind]}")
@@ -113,6 +121,8 @@ class Trouble:
                 self._cluster.crash(broker, self._delay(_CRASH_SECONDS, fault))
             case Kind.UNLOAD:
                 self._unload(fault)
+            case Kind.STALL:
+                pass
             case Kind.SUSPEND:
                 self._suspend(link.process, fault)
             case _:

@@ -41,6 +41,7 @@ class Link:
         """True if the client's side is usable."""
         self.is_lost = False
         """True if the server handles no further frame."""
+        self.stalled_until = 0.0
         self.inbox: list[bytes] = []
         self.state: dict[str, Any] = {}
         """The broker's state of the connection."""
@@ -60,11 +61,16 @@ class Link:
     def _deliver(self, data: bytes) -> None:
         if self.is_lost:
             return
-        until = self.server.is_silent_until()
+        until = max(self.server.is_silent_until(), self.stalled_until)
         if until > self.world.now:
             self.world.at(until, lambda: self._deliver(data))
-            return
-        self.server.receive(self, data)
+        else:
+            self.server.receive(self, data)
+
+    def stall(self, seconds: float, data: bytes) -> None:
+        """Hold frames to the server back, beginning with `data`, as a network does that loses packets for a while."""
+        self.stalled_until = self.world.now + seconds
+        self._deliver(data)
 
     def to_client(self, data: bytes) -> None:
         world = self.world
@@ -95,7 +101,7 @@ class Link:
             self.world.at(max(self._next_at_server, self.world.now) + 0.0001, self._lose)
 
     def _lose(self) -> None:
-        until = self.server.is_silent_until()
+        until = max(self.server.is_silent_until(), self.stalled_until)
         if until > self.world.now:
             self.world.at(until, self._lose)
         elif not self.is_lost:

@@ -18,6 +18,7 @@ _CHANCES: Final = {
     Kind.FREEZE: (1, 2),
     Kind.SUSPEND: (1, 3),
     Kind.SUSPEND_OTHER: (1, 3, 7),
+    Kind.STALL: (1, 2),
 }
 """The values of `Fault.chance` that `single_faults` tries, by default only 0."""
 _MOST_TRIES: Final = 300

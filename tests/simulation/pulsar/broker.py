@@ -64,6 +64,7 @@ class Broker(Server):
         """Handle the frames of one write. A transport sends whole frames only."""
         offset = 0
         while offset < len(data):
+            start = offset
             size = int.from_bytes(data[offset : offset + 4], "big")
             length = int.from_bytes(data[offset + 4 : offset + 8], "big")
             body = data[offset + 8 : offset + 8 + length]
@@ -72,7 +73,10 @@ class Broker(Server):
             if link.is_lost:
                 return
             self.links.add(link)
-            self.cluster.on_request(self, link, partial(self._handle, link, body, tail))
+            seconds = self.cluster.on_request(self, link, partial(self._handle, link, body, tail))
+            if seconds:
+                link.stall(seconds, data[start:])
+                return
 
     def _handle(self, link: Link, body: bytes, tail: bytes) -> None:
         if body[1] == _SEND:
@@ -92,8 +96,8 @@ class Cluster:
         self.partitions: dict[str, int] = {ASSIGN: coordinators}
         self.owners: dict[str, Broker] = {}
         self.recovering_until: dict[int, float] = {}
-        self.on_request: Callable[[Broker, Link, Callable[[], None]], None] = lambda _, __, handle: handle()
-        """Called with each request and the function that handles it."""
+        self.on_request: Callable[[Broker, Link, Callable[[], None]], float | None] = lambda *call: call[2]()
+        """A function that lets a broker handle a request. It returns seconds if the request arrives later instead."""
         self._next_ledger = 1
         self._next_producer = 0
         self._handlers: dict[int, Callable[[Broker, Link, Any, bytes], None]] = {
