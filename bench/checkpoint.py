@@ -4,7 +4,8 @@
 
 - epoch: the duration of a micro-batch of 100,000 rows for 100,000 keys in 4 partitions. The state store is RocksDB with
   changelog, format 2.
-- restart: a query with 500 MB of state starts again in a new process: from start() to the end of the query's first micro-batch.
+- restart: a query with 500 MB of state starts again in a new process: from start() to the end of the query's first
+  micro-batch.
 - partitions: the duration of a micro-batch with 200 partitions of state on two executors.
 
 All locations run in turn, each in a process of its own, `--repeat` times. The file of results holds medians in

@@ -7,8 +7,8 @@
   without messages, of a trigger without an interval.
 - memory: memory of Spark's JVM and of all Python processes, and connections to the broker, while the stream runs.
 - catalog: SHOW TABLES in each namespace, and the description of one table.
-- sink: 30,000 rows that name the topics in column `__topic`, by two tasks: the first write, and a write
-  to topics that the broker has loaded.
+- sink: two tasks write 30,000 rows, which name the topics in column `__topic`. The second write is to topics that the
+  broker has loaded.
 
 Spark runs in a process of its own; `cpu` is the CPU of Spark's JVM and all Python processes. `server` is the CPU of
 Pulsar, which shares the cores. Goals apply to two cores.

@@ -32,7 +32,10 @@ def _is_below(process: int, root: int, parents: dict[int, int]) -> bool:
 
 
 def own_cpu_seconds() -> float:
-    """Return the CPU of all threads of this process. The resolution is finer than the ticks of Linux's process files."""
+    """Return the CPU seconds of all threads of this process.
+
+    The resolution is finer than the ticks of Linux's process files.
+    """
     return time.process_time()
 
 

@@ -81,7 +81,7 @@ ORDER_COLUMNS: Final = ("id", "user", "amount", "ts", "tag", "flag")
 def messages_of(
     entries: Iterable[Entry],
 ) -> Iterator[tuple[int, int, Any, list[Any], list[bytes]]]:
-    """Yield the ledger id, entry id and metadata of each entry, with the metadata and payloads of the entry's messages."""
+    """Yield the ids and metadata of each entry, with the metadata and payloads of the entry's messages."""
     parse_metadata, parse_single = CLASSES["Metadata"].FromString, CLASSES["Single"].FromString
     size_of = struct.Struct(">I").unpack_from
     for ledger, entry, data in entries:

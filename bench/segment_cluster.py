@@ -1,7 +1,7 @@
 """The cluster of bench/segments.py, and its topics.
 
-The cluster is the tests' cluster with enough resources for fast servers. A slow broker would make each reader of bookies
-look good.
+The cluster is the tests' cluster with enough resources for fast servers. With a slow broker, each reader of
+bookies would look good.
 """
 
 import contextlib
@@ -143,8 +143,8 @@ def fill_ledgers(
 ) -> None:
     """Write `ledgers` ledgers with `entries` entries of `rows` rows, each open for about `seconds` seconds.
 
-    Without a request, the broker begins a new ledger after `entries` entries. Each entry waits for the receipt of the previous
-    entry, so that no entry is stored long after its publish time.
+    The broker begins a new ledger after `entries` entries. Each entry waits for the receipt of the previous entry,
+    so that no entry is stored long after its publish time.
     """
     options = WriteOptions(
         service_url=servers.cluster.service_url,
