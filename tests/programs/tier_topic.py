@@ -1,6 +1,6 @@
 """A tierer of one topic, killed at random by a test. The first argument has the options of a read as JSON.
 
-With `--retries` pyiceberg retries commits, which must repeat rows.
+With `--retries` pyiceberg retries commits, so the table must contain repeated rows.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A soak: a writer that never stops, a query that is interrupted again and again, at the end every message once.
+"""A soak: a query is interrupted repeatedly while a writer sends, and must deliver every message once.
 
 The query writes files, one folder for each epoch, which show the order of the source's rows. Or the query writes
 exactly once to another topic, which the official Java client then reads: that shows source and sink together.

@@ -48,7 +48,7 @@ class Outcome:
     rows_after_trim: int = 0
     """The number of rows that were read after their ledgers were removed."""
     errors: Counter[str] = field(default_factory=Counter)
-    """Named errors of the union where the broker has rows, and of tiering."""
+    """The number of errors of tiering, and of reads for which the broker returns rows, by class of the error."""
 
 
 class Player:
