@@ -40,7 +40,7 @@ class InjectedFailure(Exception):
 def troubled(seed: int) -> Callable[[Column], Column]:
     """Return a function that returns texts unchanged, but fails or rests in some tasks.
 
-    The attempts and rows of these depend on `seed`, stage, partition and attempt.
+    The attempts and rows at which tasks fail or rest depend on `seed`, stage, partition and attempt.
     """
     SparkSession.active().sparkContext.addPyFile(__file__)
     attempts: dict[int, Iterator[None]] = {}

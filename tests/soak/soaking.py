@@ -186,7 +186,7 @@ class _Run:
             time.sleep(_LOOK_SECONDS)
 
     def _notice_end(self) -> None:
-        """Start the query again if it has ended without a kill, which is a fault.
+        """Start the query again if the query has ended without a kill. Such an end counts as a fault.
 
         A start that failed because the broker was away is no fault, as docs/failures.md promises.
         """
