@@ -19,7 +19,7 @@ _REST: Final = 0.04
 _REST_SECONDS: Final = (2.0, 6.0)
 _WITHIN_ROWS: Final = 400
 _TROUBLED_ATTEMPTS: Final = 3
-"""The number of attempts of a task that can fail: less than `spark.task.maxFailures`, so that the query does not fail."""
+"""The number of attempts of a task that can fail: less than `spark.task.maxFailures`, so that no query fails."""
 
 SPECULATION: Final = {
     "spark.task.maxFailures": "8",
