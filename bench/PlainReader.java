@@ -6,9 +6,9 @@ import org.apache.pulsar.client.api.PulsarClient;
 import org.apache.pulsar.client.api.Reader;
 
 /**
- * A process with the official Java client's Reader. It reads a topic for each line
+ * A process with the official Java client's Reader. The process reads a topic for each line
  * "serviceUrl topic rows receiverQueueSize" on standard input, and answers with its measures in JSON.
- * It reads each message's data and id.
+ * The process reads each message's data and id.
  */
 public final class PlainReader {
     private static long seen;
@@ -17,7 +17,7 @@ public final class PlainReader {
 
     public static void main(String[] arguments) throws Exception {
         PrintStream answers = System.out;
-        System.setOut(System.err); // Other output is not an answer.
+        System.setOut(System.err); // Only measures go to standard output.
         Scanner jobs = new Scanner(System.in);
         while (jobs.hasNext()) {
             String serviceUrl = jobs.next();

@@ -2,8 +2,8 @@
 
     make bench        (or: python bench/catalog.py --topics 3000 --repeat 5)
 
-All statements run in one Spark session on a local Pulsar that shares the cores; medians in milliseconds. `first` is the
-first statement, with which the catalog's process starts.
+All statements run in one Spark session, on a local Pulsar that shares the cores. The result file holds medians in
+milliseconds. `first` is the first statement, which includes the start of the catalog's process.
 """
 
 from __future__ import annotations
@@ -83,8 +83,9 @@ def _session(server: StreamServer, scratch: Path) -> SparkSession:
 
 
 def _took(spark: SparkSession, statement: str, repeat: int) -> list[float]:
-    """Return the milliseconds of each run. Tables are dropped and created again between runs, so that all runs are
-    equal.
+    """Return the milliseconds of each run.
+
+    Tables are dropped and created again between runs, so that all runs do the same work.
     """
     times = []
     for _ in range(repeat):

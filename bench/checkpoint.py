@@ -4,13 +4,14 @@
 
 - epoch: the duration of a micro-batch of 100,000 rows for 100,000 keys in 4 partitions. The state store is RocksDB with
   changelog, format 2.
-- restart: a query with 500 MB of state starts again in a new process: from start() to the end of its first micro-batch.
+- restart: a query with 500 MB of state starts again in a new process: from start() to the end of the query's first
+  micro-batch.
 - partitions: the duration of a micro-batch with 200 partitions of state on two executors.
 
 All locations run in turn, each in a process of its own, `--repeat` times. The file of results holds medians in
 milliseconds and their ratios. Hadoop's Java code reads the folder, as pip's PySpark has no native library. `memory` is
-such a folder on a file system in memory: the time that Spark itself needs. The S3 server is moto's, which keeps objects
-in memory, reached by Hadoop's S3A. All servers share the cores: read the ratios.
+a folder on a file system in memory: it shows the time that Spark itself needs. Hadoop's S3A writes to the S3 server of
+moto, which stores objects in memory. All servers share the cores: read the ratios.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ _PULSAR, _FOLDER, _MEMORY, _S3 = "pulsar", "folder", "memory", "s3"
 
 @dataclass
 class Places:
-    """The possible locations of a checkpoint: the beginning of paths and Spark's settings of each."""
+    """The possible locations of a checkpoint: each location's path prefix and Spark settings."""
 
     service_url: str
     paths: dict[str, str]
@@ -114,7 +115,7 @@ def _partitions(places: Places, given: argparse.Namespace, scratch: Path) -> dic
 def _in_turn(
     places: Places, given: argparse.Namespace, names: list[str], partitions: int, query: dict[str, Any]
 ) -> dict[str, Any]:
-    """Return medians over all epochs of all turns after the warm-up, of the whole and of Spark's parts of it."""
+    """Return median durations of micro-batches and of their parts in Spark's progress, without the warm-up."""
     found: dict[str, list[dict[str, int]]] = {name: [] for name in names}
     conf = {"spark.sql.shuffle.partitions": str(partitions), "spark.executor.memory": "700m"}
     for _ in range(given.repeat):

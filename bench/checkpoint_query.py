@@ -1,5 +1,6 @@
-"""A query with state, for bench/checkpoint.py, in a process of its own. It prints the durations of micro-batches as
-JSON.
+"""A query with state, for bench/checkpoint.py, in a process of its own.
+
+The process prints the durations of micro-batches as JSON.
 
     checkpoint_query.py SETTING
 

@@ -1,10 +1,10 @@
-"""Reading and writing one topic: this package against the official Python client, in turn, in one run.
+"""Speed of reading and writing one topic: this package against the official Python client, in turn.
 
     make bench        (or: python bench/client_side_by_side.py --rows 1000000 --repeat 3)
 
 Each measure is repeated with the competitors in turn; the result file holds medians of wall time, rows per
-second, and CPU per row of the client side (this process and its children; the server is apart). Absolute
-figures depend on the machine: read the ratios.
+second, and CPU per row of this process and its children, without the server. Absolute figures depend on the
+machine: read the ratios.
 """
 
 import argparse
@@ -112,7 +112,7 @@ def measure(work: Callable[[], int], server: int) -> dict[str, float]:
 
 
 def cpu_seconds(server: int) -> float:
-    """Return the user and system time of this process and of all its descendants, ended or not."""
+    """Return the user and system CPU seconds of this process and all its descendants, including ended processes."""
     used = resource.getrusage(resource.RUSAGE_SELF)
     ticks = 0
     ours = {os.getpid()}
@@ -148,7 +148,7 @@ def main() -> None:
         batched, single = "persistent://public/default/batched", "persistent://public/default/single"
         fill(url, batched, given.rows, batched=True)
         fill(url, single, given.unbatched_rows, batched=False)
-        spark_read(spark, url, single, 1)  # the first job of a session includes the start of workers
+        spark_read(spark, url, single, 1)  # The first job of a session includes the start of workers.
         cases: dict[str, dict[str, Callable[[], int]]] = {
             "read, batched entries": {
                 "official client": lambda: official_read(url, batched, given.rows),

@@ -1,4 +1,4 @@
-"""The benchmark's side of a process that runs jobs, such as bench/segment_reader.py or one with its protocol."""
+"""The benchmark's side of a process that runs jobs, such as bench/segment_reader.py."""
 
 import json
 import statistics
@@ -33,7 +33,7 @@ class Competitor:
         return self._process.pid
 
     def start(self, job: Mapping[str, Any] | str) -> None:
-        """Send a job as a line of JSON, or the line itself."""
+        """Send a job as a line of JSON; a string is sent unchanged."""
         assert self._process.stdin is not None
         self._process.stdin.write((job if isinstance(job, str) else json.dumps(job)) + "\n")
         self._process.stdin.flush()
@@ -45,7 +45,7 @@ class Competitor:
         return dict(json.loads(line))
 
     def run(self, job: Mapping[str, Any] | str, **servers: Callable[[], float]) -> Measures:
-        """Run a job and return its measures: `cpu` includes child processes, `servers` are further counters."""
+        """Run a job and return the job's measures: `cpu` includes child processes, `servers` are further counters."""
         before = {name: read() for name, read in servers.items()}
         cpu = cpu_seconds(self._process.pid)
         self.start(job)

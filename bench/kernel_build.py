@@ -9,7 +9,7 @@ _OF_WHEEL = Path(__file__).resolve().parents[1] / ".venv" / "wheel-kernel" / "py
 
 
 def kernel_build(of_wheel: Path = _OF_WHEEL) -> str:
-    """Return the Makefile's target that built this process's kernel; users have the kernel of the wheel.
+    """Return the make target that built this process's kernel: `make wheel`, as for users, or `make build`.
 
     `of_wheel` is the package as `make wheel-kernel` unpacked it.
     """

@@ -1,12 +1,12 @@
-"""The kernel alone against the best Python of `python_codec`: entries to Arrow and Arrow to entries, one thread.
+"""Speed of the kernel against `python_codec`: entries to Arrow and Arrow to entries, in one thread.
 
     make bench        (or: python bench/kernel_codec.py --rows 1000000 --repeat 3)
 
 Messages have six fields, in LZ4 batches of 1000; every fourth has a key and two properties. All fifteen metadata
-columns are built. Both verify and write checksums. Before the timing every cell of both is compared.
-Competitors run in turn, figures are medians. Read the ratios, because absolute figures depend on the machine.
+columns are built. Both competitors verify and write checksums. Before the timing, every cell of both results is
+compared. Competitors run in turn; figures are medians. Absolute figures depend on the machine: read the ratios.
 
-The memory of a decoder is measured too, by the rows of a batch and by the number of its entries. Each measure has a
+The memory of a decoder is measured too, for several numbers of rows and entries in a batch. Each measure runs in a
 process of its own.
 """
 
@@ -51,7 +51,7 @@ TOPIC = "persistent://public/default/bench"
 PUBLISHED = 1_795_230_103_082
 MESSAGES = 1000
 DISTINCT_ENTRIES = 100
-PUSHED_AT_ONCE = 16  # A reader gets a few entries at a time.
+PUSHED_AT_ONCE = 16  # Readers also receive a few entries at a time.
 GOALS = {
     "decode JSON": 10,
     "decode AVRO": 25,
@@ -83,7 +83,7 @@ DOCUMENT = json.dumps(PLAIN).replace(
 
 
 def table_of(rows: int) -> pa.RecordBatch:
-    """Return rows as in a DataFrame, the same in every run."""
+    """Return made-up rows of a DataFrame; every run returns the same rows."""
     source = random.Random(20261121)
     numbers = range(rows)
     instant = pa.timestamp("us", tz="UTC")
@@ -149,7 +149,7 @@ def batches(
 
 
 def sent_entries(sent: list[SendFrames]) -> list[bytes]:
-    """Return the entries that a broker would store of SEND frames: `total size, command size, command, entry`."""
+    """Return the entries in SEND frames. A frame is `total size, command size, command, entry`."""
     found = []
     for each in sent:
         data, at = each.frames, 0
@@ -172,7 +172,7 @@ def kernel_encode(rows: pa.RecordBatch, info: SchemaInfo) -> list[SendFrames]:
 
 
 def repeated(entries: list[bytes], messages: int) -> list[python.Entry]:
-    """Return enough entries for `messages`, each at a position of its own."""
+    """Return entries with at least `messages` messages; each entry has a different position."""
     return [(7, number, entries[number % len(entries)]) for number in range(messages // MESSAGES)]
 
 
@@ -249,9 +249,9 @@ def run_encode(
 
 
 def memory(kind: SchemaType, batch_rows: int, entries: int) -> float:
-    """Return the peak memory of decoding in MiB, above what the process used before.
+    """Return the MiB by which decoding raises the peak memory of its process.
 
-    The measure has a process of its own, because memory that this process has freed would hide it.
+    The measure runs in a process of its own, because freed memory of this process would hide the growth.
     """
     encoded = python.encode(table_of(10 * MESSAGES), PAYLOADS[kind], PUBLISHED, 0, MESSAGES)
     command = [sys.executable, __file__, "--memory-of", kind.name, str(batch_rows), str(entries)]
@@ -264,7 +264,7 @@ def print_memory(kind: SchemaType, batch_rows: int, entries: int) -> None:
     info = schema_info(kind)
     schema = resolve_read_schema(info, topic=TOPIC, columns=["*", *METADATA])
     numbered = repeated(encoded, entries * MESSAGES)
-    Path("/proc/self/clear_refs").write_text("5")  # the peak begins here
+    Path("/proc/self/clear_refs").write_text("5")  # From here on, the process measures a new peak.
     before = _peak_kibibytes()
     for _ in batches(schema, info, numbered, batch_rows):
         pass

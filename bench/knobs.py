@@ -69,7 +69,7 @@ class Knob:
 
 @dataclass(frozen=True)
 class Bench:
-    """The topics, and the reads and writes that knobs use."""
+    """The topics, and the reads and writes that measure the options."""
 
     spark: SparkSession
     server: StreamServer
@@ -84,7 +84,7 @@ class Bench:
         return {"service.url": self.server.service_url, "admin.url": self.server.admin_url}
 
     def fill(self) -> datetime:
-        """Fill the two topics, and return when the last tenth of the large one began."""
+        """Fill the two topics, and return the publish time at which the last tenth of the large topic begins."""
         for topic in (self.large, self.small):
             self.server.create(topic, 1)
             self.server.keep(topic)
@@ -114,7 +114,7 @@ class Bench:
         _drain(self.load(topic, options, admin=admin).where(where))
 
     def largest_values(self, options: Options) -> None:
-        """Run an aggregate, which uses columns as they are, unlike the sink `noop`."""
+        """Run an aggregate. Aggregates read columns directly, but the sink `noop` converts columns to rows."""
         rows = self.load(self.large, options)
         values = [name for name in rows.columns if not name.startswith("__")]
         _drain(rows.agg(dict.fromkeys(values, "max")))
@@ -133,7 +133,7 @@ class Bench:
         query.awaitTermination()
 
     def write(self, options: Options, rows: int) -> Measures:
-        """Write to a new topic, and return its stored bytes."""
+        """Write to a new topic, and return the bytes that the topic stores."""
         topic = f"persistent://public/default/knobs-out-{next(self.numbers)}"
         self.server.create(topic, 1)
         self.save(self.made(0, rows), {"topic": topic, **options})
@@ -286,7 +286,7 @@ def measured(knob: Knob, server: StreamServer, repeat: int) -> dict[str, Any]:
 
 
 def _spent(server: StreamServer) -> float:
-    """Return the CPU of this process and of Spark's descendants, without the server's, which may be one too."""
+    """Return the CPU seconds of this process and its descendants, without the server's."""
     ours = cpu_seconds(os.getpid())
     return ours - server.cpu_seconds() if _is_below(server.pid) else ours
 

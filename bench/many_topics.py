@@ -2,15 +2,15 @@
 
     make bench        (or: python bench/many_topics.py --topics 3000 --namespaces 50)
 
-- plan: the first plan of a batch whose topics all have messages, and the next one.
+- plan: the first and the second plan of a batch whose topics all have messages.
 - stream: the first trigger from `latest`, then micro-batches in which every topic has ten new messages. Also a minute
   without messages, of a trigger without an interval.
-- memory: of Spark's JVM and of all Python processes, and connections to the broker, while that query runs.
+- memory: memory of Spark's JVM and of all Python processes, and connections to the broker, while the stream runs.
 - catalog: SHOW TABLES in each namespace, and the description of one table.
-- sink: 30,000 rows that name the topics in column `__topic`, by two tasks. The first write, and one after the topics
-  are loaded.
+- sink: two tasks write 30,000 rows, which name the topics in column `__topic`. The second write is to topics that the
+  broker has loaded.
 
-Spark runs in a process of its own; `cpu` is of its JVM and all its Python processes. `server` is the CPU of the one
+Spark runs in a process of its own; `cpu` is the CPU of Spark's JVM and all Python processes. `server` is the CPU of
 Pulsar, which shares the cores. Goals apply to two cores.
 """
 

@@ -28,7 +28,7 @@ class Session:
         self._folder = ""
 
     def do(self, job: Job) -> dict[str, float]:
-        """Run a job, and return its wall seconds and further figures."""
+        """Run a job, and return the job's wall seconds and further figures."""
         action = getattr(self, job["do"].replace(" ", "_").replace("-", "_"))
         before = time.perf_counter()
         answer = action(job) or {}
@@ -85,7 +85,7 @@ class Session:
         )
 
     def micro_batch(self, job: Job) -> dict[str, float]:
-        """Read all rows that were just sent, in one micro-batch, because no query runs while they are sent."""
+        """Read all new rows in one micro-batch. No query runs while the rows are sent."""
         self._query = self._started(job)
         self.query.processAllAvailable()
         self.query.stop()
@@ -114,7 +114,7 @@ class Session:
         }
 
     def catalog(self, _: Job) -> dict[str, float]:
-        """List the namespaces, the tables of one and of each namespace, and describe one table."""
+        """List the namespaces, then the tables of one namespace and of all namespaces, and describe one table."""
         namespaces = [row[0] for row in self.spark.sql("SHOW NAMESPACES IN pulsar").collect()]
         of_topics = sorted(name for name in namespaces if "many-" in name)
         began = time.perf_counter()
@@ -134,8 +134,9 @@ class Session:
         return [row.tableName for row in self.spark.sql(f"SHOW TABLES IN pulsar.{namespace}").collect()]
 
     def idle(self, job: Job) -> dict[str, float]:
-        """Measure after the first trigger, while the query runs. Its processes end with it, and their use is then
-        unknown.
+        """Measure after the first trigger, while the query runs.
+
+        The query's processes end with the query, so their use cannot be measured later.
         """
         query = self._started(job)
         query.processAllAvailable()

@@ -1,4 +1,4 @@
-"""CPU of a process and its children, and the resident memory of one, from Linux's process files."""
+"""CPU and memory of a process and its children, from Linux's process files."""
 
 import contextlib
 import os
@@ -9,7 +9,7 @@ _TICKS = os.sysconf("SC_CLK_TCK")
 
 
 def cpu_seconds(root: int) -> float:
-    """Return the user and system time of the process and of all its descendants, ended (and waited for) or not."""
+    """Return the user and system CPU seconds of the process and all its descendants, including ended descendants."""
     parents: dict[int, int] = {}
     spent: dict[int, int] = {}
     for entry in Path("/proc").iterdir():
@@ -32,12 +32,15 @@ def _is_below(process: int, root: int, parents: dict[int, int]) -> bool:
 
 
 def own_cpu_seconds() -> float:
-    """Return the CPU of all threads of this process, finer than the ticks of Linux's process files."""
+    """Return the CPU seconds of all threads of this process.
+
+    The resolution is finer than the ticks of Linux's process files.
+    """
     return time.process_time()
 
 
 def resident_mebibytes(*, peak: bool) -> float:
-    """Return the resident memory of this process: now, or its peak."""
+    """Return the current or the peak resident memory of this process."""
     wanted = "VmHWM:" if peak else "VmRSS:"
     for line in Path("/proc/self/status").read_text().splitlines():
         if line.startswith(wanted):
@@ -69,10 +72,10 @@ def processes_below(root: int, port: int) -> list[dict[str, float | str]]:
 
 
 def memory_below(root: int) -> dict[str, float]:
-    """Return the MiB of the process and its children, by the program's name.
+    """Return the MiB of memory of the process and its children, by the program's name.
 
-    Shared memory counts once, in equal parts. For a JVM, which shares little, all resident memory counts, because the
-    shares are slow to read.
+    Shared memory is divided equally among the processes that share the memory. For a JVM all resident memory counts,
+    because a JVM shares little, and the shares are slow to read.
     """
     parents = _parents()
     taken: dict[str, float] = {}

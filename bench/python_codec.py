@@ -1,10 +1,10 @@
 """The fastest known decoding and encoding of entries in Python, with native libraries for the parts.
 
-These are upb for Pulsar's own metadata, lz4, orjson, fastavro (compiled) and protobuf's upb messages. Another one,
-pyarrow, makes the columns. The codec verifies and writes CRC32C checksums like the kernel. It uses google-crc32c
+The libraries are upb for Pulsar's own metadata, lz4, orjson, fastavro (compiled) and protobuf's upb messages. The
+library pyarrow builds the columns. Like the kernel, the codec verifies and writes CRC32C checksums, with google-crc32c
 (compiled, with the processor's instruction).
 
-All optional work is left out. Columns are collected as lists and converted once. Arrow's cast sets logical types per
+The codec does no optional work. Columns are collected as lists and converted once. Arrow's cast sets logical types per
 column instead of per value.
 """
 
@@ -35,10 +35,10 @@ TIMESTAMP_FILE: Final = descriptor_pb2.FileDescriptorProto()
 timestamp_pb2.DESCRIPTOR.CopyToProto(TIMESTAMP_FILE)
 
 Entry = tuple[int, int, bytes]
-"""Ledger, entry and the bytes."""
+"""Ledger id, entry id and the bytes of an entry."""
 
 Values = Callable[[list[bytes]], list[pa.Array]]
-"""Payloads to the value columns."""
+"""A function from payloads to the value columns."""
 
 
 def _classes() -> dict[str, Any]:
@@ -81,7 +81,7 @@ ORDER_COLUMNS: Final = ("id", "user", "amount", "ts", "tag", "flag")
 def messages_of(
     entries: Iterable[Entry],
 ) -> Iterator[tuple[int, int, Any, list[Any], list[bytes]]]:
-    """Yield ledger, entry and metadata of each entry, and metadata and payloads of its messages."""
+    """Yield the ids and metadata of each entry, with the metadata and payloads of the entry's messages."""
     parse_metadata, parse_single = CLASSES["Metadata"].FromString, CLASSES["Single"].FromString
     size_of = struct.Struct(">I").unpack_from
     for ledger, entry, data in entries:
@@ -162,7 +162,7 @@ def json_values(payloads: list[bytes]) -> list[pa.Array]:
 
 
 def joined_json_values(payloads: list[bytes]) -> list[pa.Array]:
-    """Decode all payloads with Arrow's own JSON reader, which is C++; correct only for one-line objects."""
+    """Decode all payloads with Arrow's own JSON reader in C++. The result is correct only for objects in one line."""
     kinds = (pa.int64(), pa.string(), pa.float64(), pa.int64(), pa.string(), pa.bool_())
     schema = pa.schema(list(zip(ORDER_COLUMNS, kinds, strict=True)))
     options = arrow_json.ParseOptions(explicit_schema=schema, unexpected_field_behavior="ignore")

@@ -1,6 +1,6 @@
 """A streaming source in Python without any work: the upper limit for such sources in Spark.
 
-It hands ready record batches to Spark, with the rows that bench/streams.py reads from Pulsar.
+The source passes ready record batches to Spark, with the rows that bench/streams.py reads from Pulsar.
 """
 
 from __future__ import annotations

@@ -29,8 +29,9 @@ def arguments(document: str | None, sections: str, result: str) -> argparse.Argu
 
 
 def new_report(program: str) -> dict[str, Any]:
-    """Return a report with the command and the machine; `program` is the caller's own path. Call before the first
-    measure.
+    """Return a report with the command and the machine.
+
+    Call this function before the first measure. `program` is the caller's own path.
     """
     return {
         "command": " ".join([f"python bench/{_name(Path(program).resolve())}", *sys.argv[1:]]),

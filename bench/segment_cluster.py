@@ -1,7 +1,7 @@
 """The cluster of bench/segments.py, and its topics.
 
-It is the tests' cluster with enough resources for fast servers, because a slow broker would make every reader beside
-it look good.
+The cluster is the tests' cluster with enough resources for fast servers. With a slow broker, each reader of
+bookies would look good.
 """
 
 import contextlib
@@ -104,7 +104,7 @@ def payloads(count: int, mean_bytes: int) -> list[bytes]:
 def fill(
     servers: Servers, topic: str, rows: int, values: list[bytes], *, partitions: int, batched: bool
 ) -> None:
-    """Fill a topic with the official client, round robin over the partitions; all messages end in closed ledgers."""
+    """Fill a topic with the official client, round robin over the partitions, and close all ledgers."""
     servers.admin.create_partitioned(topic, partitions)
     client = official.Client(
         servers.cluster.service_url, logger=official.ConsoleLogger(official.LoggerLevel.Error), io_threads=2
@@ -143,8 +143,8 @@ def fill_ledgers(
 ) -> None:
     """Write `ledgers` ledgers with `entries` entries of `rows` rows, each open for about `seconds` seconds.
 
-    The broker begins a new ledger by itself after `entries` entries. Each entry waits for the receipt of the previous
-    entry, so that no entry is stored long after its publish time.
+    The broker begins a new ledger after `entries` entries. Each entry waits for the receipt of the previous entry,
+    so that no entry is stored long after its publish time.
     """
     options = WriteOptions(
         service_url=servers.cluster.service_url,
@@ -169,7 +169,7 @@ def fill_ledgers(
 
 
 def closed_ledgers(servers: Servers, topic: str) -> list[Mapping[str, int]]:
-    """Return closed ledgers in their order, with `ledgerId`, `entries`, `size`, and the closing time `timestamp`."""
+    """Return closed ledgers, oldest first, with `ledgerId`, `entries`, `size`, and the closing time `timestamp`."""
     path = "persistent/" + topic.removeprefix("persistent://") + "/internal-info"
     found = servers.admin.request("GET", path).json()["ledgers"]
     return sorted((each for each in found if each.get("entries")), key=lambda each: each["ledgerId"])

@@ -16,7 +16,7 @@ _IDLE, _DIRECT, _BROKER = "idle", "past read from bookies", "past read from the 
 
 
 class Tail:
-    """A producer and a consumer of a topic of their own, in a process of their own."""
+    """A process with a producer and a consumer, which use a separate topic."""
 
     def __init__(self, servers: Servers) -> None:
         self._process = subprocess.Popen(
@@ -45,9 +45,9 @@ class Tail:
 
 
 def measure_isolation(servers: Servers, rows: int, seconds: float, repeat: int) -> dict[str, Any]:
-    """Measure the phases. The tail also runs in the idle phase.
+    """Measure all phases. The tailing consumer also runs in the idle phase.
 
-    Plans are made before the phases and measured separately, because history is read for the whole length of a phase.
+    Planning is measured before the phases, so that a phase only reads history.
     """
     servers.admin.create_namespace("public/isolation", 2, 2)
     topic = "persistent://public/isolation/t"

@@ -1,4 +1,4 @@
-"""The cost of a range of time: bytes received, CPU and time of a reader.
+"""Costs of reading a time range: bytes received, CPU and duration.
 
 The range is compared with the whole topic, and with the same range in a topic ten times as large.
 """
@@ -14,8 +14,8 @@ _ROWS_PER_ENTRY = 1000
 _VALUE_BYTES = 200
 _LEDGER_SECONDS = 0.1
 _LARGER = 10
-# Long enough here: an entry is stored some milliseconds after its messages' publish time, the first of a ledger later.
-# All clocks are of one machine. The default is 10 minutes, for clocks of many; ledgers are then open for hours.
+# This is enough: entries are stored milliseconds after their publish time, and the first entry of a ledger a bit later.
+# Here all servers share one clock. The default is 10 minutes, for clusters with many clocks.
 _CLOCK_SLACK_MS = 80
 _QUANTITIES = ("seconds", "own_cpu", "received_bytes", "broker_cpu", "bookies_cpu")
 
@@ -74,8 +74,9 @@ def _rows_within(servers: Servers, topic: str, window: Window) -> int:
 
 
 def _run(servers: Servers, jobs: dict[str, dict[str, Any]], repeat: int) -> dict[str, Measures]:
-    """Run all jobs. The ranges are short, so each is read five times as often as the whole. The first round does not
-    count.
+    """Run all jobs. The first round does not count.
+
+    The ranges are short, so each range is read five times as often as the whole topic.
     """
     runs: dict[str, list[Measures]] = {name: [] for name in jobs}
     with Competitor() as reader:

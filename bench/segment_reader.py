@@ -1,7 +1,6 @@
 """A process that reads topics, one job for each line of JSON on standard input, and answers with its measures in JSON.
 
-The competitors of bench/segments.py run in processes of their own, so that the use of each is known, and none includes
-the start of another.
+Each competitor of bench/segments.py runs in a separate process, which measures only that competitor's use.
 """
 
 import json
@@ -47,7 +46,7 @@ socket.socket = _CountingSocket  # type: ignore[misc]
 
 
 def official_read(job: dict[str, Any]) -> int:
-    """Run a typical loop of the official client, which reads each message's data and id."""
+    """Run a typical loop of the official client. The loop reads each message's data and id."""
     client = official.Client(
         job["service_url"], logger=official.ConsoleLogger(official.LoggerLevel.Error), io_threads=2
     )
@@ -69,7 +68,7 @@ def _options(job: dict[str, Any]) -> ReadOptions:
 
 
 def _batches(options: ReadOptions) -> Iterator[pa.RecordBatch]:
-    """Read like Spark's driver and its tasks, without Spark, one split after the other."""
+    """Run the steps of Spark's driver and tasks without Spark, one split after the other."""
     splits = plan_batch(options).splits
     schema = resolve_source_schema(options)
     for split in splits:
@@ -84,7 +83,7 @@ def count_published(job: dict[str, Any]) -> int:
     """Count the rows of the topic published in [from_ms, before_ms) by reading all rows."""
     rows = 0
     for batch in _batches(_options(job)):
-        times = batch.column("__publishTime").cast(pa.int64())  # microseconds
+        times = batch.column("__publishTime").cast(pa.int64())  # The unit is microseconds.
         since = pc.greater_equal(times, job["from_ms"] * 1000)
         rows += pc.sum(pc.and_(since, pc.less(times, job["before_ms"] * 1000))).as_py() or 0
     return rows
@@ -113,7 +112,7 @@ class Planned:
 
 
 class SparkReads:
-    """A session for all jobs; the first job includes its start."""
+    """A Spark session for all jobs. The first job includes the start of the session."""
 
     def __init__(self) -> None:
         self._session: SparkSession | None = None
@@ -140,7 +139,7 @@ def main() -> None:
         "read planned": planned.read,
     }
     answers = os.fdopen(os.dup(1), "w", buffering=1)
-    os.dup2(2, 1)  # Other output is not an answer.
+    os.dup2(2, 1)  # Only measures go to standard output.
     for line in sys.stdin:
         job = json.loads(line)
         resident, received = resident_mebibytes(peak=False), _received[0]

@@ -1,4 +1,4 @@
-"""Rows per second and CPU per row: segments from bookies against the official client, and against the broker."""
+"""Rows per second and CPU per row of reading segments from bookies, against the official client and the broker."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -56,7 +56,7 @@ def measure_speed(servers: Servers, batched_rows: int, single_rows: int, repeat:
 
 
 def run_case(servers: Servers, topic: Topic, rows: int, repeat: int) -> dict[str, list[Measures]]:
-    """Run the competitors in turn, each in a process of its own; the first round does not count."""
+    """Run the competitors in turn, each in a separate process. The first round does not count."""
     jobs = _jobs(servers, topic, rows)
     runs: dict[str, list[Measures]] = {name: [] for name in jobs}
     with Competitor() as official, Competitor() as plain, Competitor() as spark:

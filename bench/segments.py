@@ -4,9 +4,10 @@
 
 - speed: 4 partitions of messages of 100 bytes and of 1 KiB, LZ4, two copies. Rows per second and CPU per row of the
   reading process, from bookies and from the broker, against the official client's Reader loop.
-- ranges: 1 % of the time of a topic of 200 ledgers, and the same range of one of 2000, against all of it.
+- ranges: 1 % of the time of a topic with 200 ledgers, against the whole topic. The same range of a topic with 2000
+  ledgers is measured too.
 - isolation: the broker's CPU and a tailing consumer's latency during a read of history.
-- memory: of a reading process, from 1 to 100 ledgers in one split.
+- memory: peak memory of a reading process, with 1 to 100 ledgers in one split.
 
 Competitors take turns, in processes of their own; the result file holds medians. The machine has one clock, and all
 servers load the same cores: read the ratios.

@@ -32,7 +32,7 @@ _WARM_UP_ROUNDS = 5
 _PERF_SECONDS = 21
 _PERF_INTERVAL = 10
 _PERF_ROWS = 10_000
-# It reads text, in lines.
+# pulsar-perf reads payloads as lines of text.
 _PRINTABLE = bytes(byte if 32 <= byte < 127 else 32 + byte % 95 for byte in range(256))
 _PERF_SENT = re.compile(r"Aggregated throughput stats --- (\d+) records sent")
 _PERF_RATE = re.compile(r"Throughput produced: .*? --- +([\d.,]+) +msg/s")
@@ -108,7 +108,7 @@ def _speed(bench: Bench, value_format: str, encode: Callable[[int], bytes]) -> d
             (WARM_PERF, _TIMES_PERF[who]),
         )
     ]
-    # What no sink in Python can be above, whatever it does.
+    # This is the upper limit for every sink in Python.
     goals.append(_goal(lines, UNMEASURED, PERF, _TIMES_PERF[BATCH]))
     return {"payload_bytes": size, "measures": lines, "goals": goals}
 
@@ -119,10 +119,12 @@ def _addressed(bench: Bench, job: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _perf(bench: Bench, payloads: list[bytes]) -> tuple[Measures, Measures]:
-    """Measure pulsar-perf, which sends for a fixed time random payloads of this list; LZ4 would shrink a single one too
-    well.
+    """Measure pulsar-perf, which sends random payloads from this list for a fixed time.
 
-    Returns its first ten seconds, in which its JVM compiles, and the next ten, by its own rates. CPU covers all rows.
+    The list has several payloads, because LZ4 would shrink repetitions of one payload too well.
+
+    Returns:
+        The rates of the first ten seconds, in which the JVM compiles, and of the next ten. CPU covers all rows.
     """
     file = bench.scratch / "payload"
     file.write_bytes(b"\n".join(each.translate(_PRINTABLE) for each in payloads))
@@ -155,7 +157,7 @@ def _part(rows: float, of_rows: int, cpu: float, server_cpu: float) -> Measures:
 
 
 def measure_exactly_once(bench: Bench) -> dict[str, Any]:
-    """Return micro-batches' times in Spark's own progress; the first one of each query does not count."""
+    """Return the durations of micro-batches in Spark's progress, without the first micro-batch of each query."""
     guarantees = ("at-least-once", "exactly-once")
     job = {"do": "stream", "rows": bench.rows, "format": "json", "files": bench.files}
     job |= {"sink": "pulsar", "epoch_rows": EPOCH_ROWS}

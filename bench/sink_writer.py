@@ -1,4 +1,6 @@
-"""A process that writes, one job for each line of JSON on standard input, and answers with its measures in JSON."""
+"""A process that writes rows.
+
+The process runs one job for each line of JSON on standard input, and answers with the job's measures in JSON."""
 
 import io
 import json
@@ -27,7 +29,7 @@ from pyspark_pulsar import configure
 
 EPOCH_ROWS = 100_000
 FILE_ROWS = EPOCH_ROWS // 2
-"""So the smallest epochs have a task for each of the two cores."""
+"""The rows in a file: with this number, the smallest epochs have a task for each of the two cores."""
 _MOST_BYTES, _NOT_MEASURED = "spark.sql.execution.arrow.maxBytesPerBatch", str(2**31 - 1)
 _SECOND = 1_800_000_000
 _KEYS = 1000
@@ -37,7 +39,7 @@ Answer = dict[str, Any]
 
 
 def row_of(number: int) -> dict[str, Any]:
-    """Six fields, the same for a number in every competitor."""
+    """Return a row of six fields; all competitors get the same row for a number."""
     return {
         "id": number,
         "customer": f"customer-{number * 7919 % 100_000:06d}",
@@ -87,7 +89,7 @@ _AVRO = fastavro.parse_schema(
 
 
 def write_files(folder: Path, rows: int) -> None:
-    """Parquet, `FILE_ROWS` in each file, with keys."""
+    """Write Parquet files of `FILE_ROWS` rows, with keys."""
     folder.mkdir()
     for start in range(0, rows, FILE_ROWS):
         numbers = range(start, start + FILE_ROWS)
@@ -98,13 +100,13 @@ def write_files(folder: Path, rows: int) -> None:
 
 
 def official_write(job: Job) -> Answer:
-    """A record made and encoded by the client for each row."""
+    """Send one record of the client's schema classes for each row, encoded by the client."""
     schemas = {"json": official_schema.JsonSchema, "avro": official_schema.AvroSchema}
     return _send(job, schemas[job["format"]](Order), lambda number: Order(**row_of(number)))
 
 
 def official_bytes(job: Job) -> Answer:
-    """The same bytes without the client's schemas: what a user can do who wants speed."""
+    """Send the same bytes without the client's schemas, as users do for speed."""
     return _send(job, official_schema.BytesSchema(), {"json": json_of, "avro": avro_of}[job["format"]])
 
 
@@ -143,7 +145,7 @@ def _send(job: Job, schema: Any, content: Callable[[int], Any]) -> Answer:
 
 
 class ToNowhere(DataSource):
-    """A sink that drops rows: Spark's own cost to bring rows to a sink in Python."""
+    """A sink that drops rows, which shows Spark's own cost of a sink in Python."""
 
     @classmethod
     def name(cls) -> str:
@@ -161,7 +163,7 @@ class ThrowsAway(DataSourceArrowWriter):
 
 
 class Session:
-    """A session for all jobs; the first job includes its start."""
+    """A Spark session for all jobs. The first job includes the start of the session."""
 
     def __init__(self) -> None:
         self._made: SparkSession | None = None
@@ -176,8 +178,9 @@ class Session:
         return self._made
 
     def nowhere(self, job: Job) -> Answer:
-        """Write to the sink that drops rows. `measured`: Spark checks a record batch's size after every row, as by
-        default.
+        """Write to the sink that drops rows.
+
+        With `measured`, Spark checks the size of a record batch after every row, which is Spark's default.
         """
         session = self._session(job)
         if not job["measured"]:
@@ -194,7 +197,9 @@ class Session:
         return {"rows": job["rows"]}
 
     def stream(self, job: Job) -> Answer:
-        """`epoch_rows` in each. `epoch_milliseconds`: the median of all but the first."""
+        """Write a stream with epochs of `epoch_rows` rows.
+
+        `epoch_milliseconds` is the median of all epochs but the first."""
         session = self._session(job)
         files = job["epoch_rows"] // FILE_ROWS
         stream = session.readStream.schema(session.read.parquet(job["files"]).schema)
@@ -229,7 +234,7 @@ def main() -> None:
         "nowhere": session.nowhere,
     }
     answers = os.fdopen(os.dup(1), "w", buffering=1)
-    os.dup2(2, 1)  # Whatever else is printed is not an answer.
+    os.dup2(2, 1)  # Only measures go to standard output.
     for line in sys.stdin:
         job = json.loads(line)
         cpu, started = own_cpu_seconds(), time.perf_counter()

@@ -2,14 +2,16 @@
 
     make bench        (or: python bench/sinks.py --only speed --rows 1000000 --repeat 5)
 
-- speed: a batch and streams from Parquet files (epochs of 100,000 and of 500,000 rows). They compete with the official
-  Python client's send_async with a callback (with its own schemas, and with bytes of the fastest Python encoder). They
-  also compete with `pulsar-perf produce`, with payloads of the same size, the same batches and codec. Its first ten
-  seconds count, without the start of its JVM, and its next ten. A batch's time begins at save(), a stream's at start().
+- speed: a batch and streams from Parquet files (epochs of 100,000 and of 500,000 rows). One competitor is send_async of
+  the official Python client with a callback, with the client's schemas and with bytes of the fastest Python encoder.
+  The other competitor is `pulsar-perf produce`, with payloads of equal size and equal batches and codec. Two rates of
+  pulsar-perf count: of the first and the next ten seconds after the start of the JVM. A batch's time begins at save(),
+  a stream's at start().
 - exactly_once: a stream whose epochs have 100,000 rows, with and without transactions.
 
-Competitors take turns, in processes of their own; the result file holds medians. All share the cores with the server,
-whose own CPU per row is in the file too. Absolute figures depend on the machine: read the ratios.
+Competitors take turns, in processes of their own; the result file holds medians. All competitors share the
+cores with the server, whose own CPU per row is in the file too. Absolute figures depend on the machine: read the
+ratios.
 """
 
 import argparse

@@ -4,13 +4,14 @@
 
 - calibration: CPU of decoding, encoding and planning, as `pyspark-pulsar size --calibrate` measures it.
 - planning: the real discovery, planner, admission and admin client, in a driver process of its own. The cluster is a
-  fake (bench/sizing_cluster.py). Each case has CPU and memory of the driver, requests and bytes of answers, and splits.
+  fake (bench/sizing_cluster.py). The measures of a case are CPU and memory of the driver, requests, bytes of answers,
+  and splits.
 - spark: Spark's own cost, with a real local Pulsar (bench/sizing_spark.py).
 
 Each unit cost is the difference of two cases. The costs are written into
 src/pyspark_pulsar/tools/sizing/default_costs.json.
-The plan of a year's last day, which no cost is made from, shows how well they predict it. The fake cluster shares the
-cores, so wall time is longer than with brokers on other machines; CPU is the driver's alone.
+No cost is computed from the plan of a year's last day, so this plan shows how well the costs predict. The fake cluster
+shares the cores, so wall time is longer than with brokers on other machines. CPU is the driver's alone.
 """
 
 from __future__ import annotations
@@ -75,7 +76,7 @@ def main() -> None:
 
 
 def _planning(topics: int, namespaces: int, days: int, groups: list[str]) -> dict[str, Measures]:
-    """Cases by name; of each the size of the cluster too."""
+    """Measures by the name of the case, with the size of the cluster in each case."""
     measures: dict[str, Measures] = {}
 
     def add(name: str, measured: Measures, topics: int, ledgers: int) -> None:
@@ -117,7 +118,7 @@ def _one(told: dict[str, str], job: str, **options: str) -> Measures:
 
 
 def _stream(told: dict[str, str], *, limited: bool) -> dict[str, Measures]:
-    """Measure a stream from latest: its start, triggers with and without messages, and with a limit."""
+    """Measure a stream from `latest`: the start, triggers with and without messages, and triggers with a limit."""
     options = {**_addresses(told), **_PATTERN, "lagIntervalMs": "86400000"}
     measures: dict[str, Measures] = {}
     with Competitor(_SESSION) as session:
@@ -229,7 +230,7 @@ def _costs_of_planning(cases: dict[str, Measures]) -> dict[str, float]:
         "sent.split": small["sent_bytes_a_split"],
         "answers.ledger": large["answer_bytes"] / large["ledgers"],
         "requests.topic": large["requests"] / large["topics"],
-        # An index, and the size of the data (read.sources.offloaded): counted in the code, not measured.
+        # The requests for an index and for the size of the data are counted in read.sources.offloaded, not measured.
         "objects.ledger": 2.0,
         "offset.topic": cases["stream, start"]["offset_bytes"] / cases["stream, start"]["topics"],
     }
@@ -240,7 +241,7 @@ def _slope(less: Measures, more: Measures, by: str, of: str) -> float:
 
 
 def _foretold(cases: dict[str, Measures], costs: dict[str, float]) -> list[dict[str, Any]]:
-    """Compare cases that no cost was made from with the predictions of the costs."""
+    """Compare predictions with measures, for cases from which no cost was computed."""
     told = []
     for name in ("a year, its last day",):
         if name not in cases or "plan.topic" not in costs:

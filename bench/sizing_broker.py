@@ -38,7 +38,7 @@ def start_broker(cluster: Cluster) -> int:
 
 @dataclass
 class _Cursor:
-    """A consumer's next entry, and its first entry without acknowledgment."""
+    """A consumer's next entry, and the consumer's first entry without acknowledgment."""
 
     topic: int
     k: int
@@ -148,7 +148,7 @@ class _Connection(socketserver.BaseRequestHandler):
             k, entry = cluster.ledgers - 1, cluster.open_entries
         else:
             k, entry = cluster.place_of(start.ledgerId), start.entryId
-            if k < 0:  # A ledger before the first one, as in Pulsar.
+            if k < 0:  # As in Pulsar, the ledger id is lower than the id of the topic's first ledger.
                 k, entry = 0, 0
         cursor = _Cursor(number, k, entry, (cluster.ledger_id(number, k), entry))
         self._cursors[asked.consumer_id] = cursor

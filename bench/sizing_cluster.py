@@ -1,13 +1,13 @@
 """A fake cluster that answers like Pulsar 4.0 with thousands of topics and a year of ledgers each.
 
-Only bench/sizing.py uses it, because filling 3,000 topics for a year is impossible. It holds no messages, and makes up
-entries when they are requested.
+Only bench/sizing.py uses it, because filling 3,000 topics for a year is impossible. The cluster stores no messages,
+and makes up each entry for its request.
 
     python bench/sizing_cluster.py '{"topics": 3000, "namespaces": 50, "ledgers": 2190}'
 
-prints its addresses as a line of JSON, and ends with its standard input. Beside the admin REST API it listens as a
-broker and as a bookie, because a plan calls all three. `POST /bench/advance?entries=N` adds entries to each topic;
-`GET /bench/counts` returns the number of requests and bytes of answers since the previous call.
+This program prints its addresses as a line of JSON, and ends when its standard input ends. The program serves the admin
+REST API, a broker and a bookie, because a plan calls all three. `POST /bench/advance?entries=N` adds entries to each
+topic; `GET /bench/counts` returns the number of requests and bytes of answers since the previous call.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class Cluster:
         return 1 + number + k * self.topics
 
     def place_of(self, ledger: int) -> int:
-        """Return the k of a ledger."""
+        """Return the number k of a ledger in its topic."""
         return (ledger - 1) // self.topics
 
     def entries(self, k: int) -> int:
@@ -94,7 +94,7 @@ class Cluster:
 
 
 class _Bookie(socketserver.BaseRequestHandler):
-    """A bookie that answers each read with "no such ledger", as a sign of life for drivers."""
+    """A bookie that answers each read with "no such ledger", so that drivers see a live bookie."""
 
     def handle(self) -> None:
         while head := self.request.recv(24, 0x100):  # MSG_WAITALL

@@ -27,7 +27,7 @@ class Session:
         self._offset: dict[str, Any] = {}
 
     def do(self, job: Job) -> Answer:
-        """Run a job, and return its wall seconds, the CPU of this process, and its peak memory."""
+        """Run a job, and return the job's wall seconds, and the CPU and peak memory of this process."""
         action = getattr(self, "_" + job["do"].replace(" ", "_").replace("-", "_"))
         wall, cpu = time.perf_counter(), time.process_time()
         answer = action(job) or {}
@@ -56,7 +56,7 @@ class Session:
         resolve_source_schema(parse_options(ReadOptions, job["options"]))
 
     def _stream(self, job: Job) -> Answer:
-        """Run a query from its start to its first offset."""
+        """Run a query from the start to the query's first offset."""
         options = parse_options(ReadOptions, job["options"])
         schema = resolve_source_schema(parse_options(ReadOptions, job["options"]))
         self._reader = PulsarStreamReader(options, schema)
@@ -66,7 +66,7 @@ class Session:
         return {"offset_bytes": len(json.dumps(self._offset)), "tasks": len(tasks)}
 
     def _trigger(self, job: Job) -> Answer:
-        """Run one trigger, with Spark's calls to the driver for it."""
+        """Run the calls of one trigger that Spark makes on the driver."""
         reader, rows = self._reader, job.get("rows")
         assert reader is not None
         limit = ReadAllAvailable() if rows is None else ReadMaxRows(rows)

@@ -1,7 +1,7 @@
 """Spark's own cost beside decoding, for bench/sizing.py: a session of local[2] against one local Pulsar.
 
-Each query differs from another one in one thing. The difference of their CPU (JVM and all Python processes) is the
-cost of that thing: messages, bytes, tasks, topics in a task, micro-batches. Each runs once before it counts.
+Two queries differ in one quantity: messages, bytes, tasks, topics in a task, or micro-batches. The difference of the
+queries' CPU (JVM and all Python processes) is the cost of that quantity. Each runs once before it counts.
 """
 
 from __future__ import annotations
@@ -47,8 +47,9 @@ def measure_spark(repeat: int) -> dict[str, float]:
 
 
 def spark_costs(measured: dict[str, float], decoding: Costs) -> dict[str, float]:
-    """Return the costs with the prefix `spark.` from the result of `measure_spark` and decoding costs of the same
-    machine.
+    """Return the costs with the prefix `spark.`.
+
+    The costs are computed from the result of `measure_spark`, and from decoding costs of the same machine.
     """
     start = measured["few"]
 
@@ -153,7 +154,7 @@ def _measure(spark: SparkSession, server: StreamServer, scratch: Path, repeat: i
 
 
 def _client_cpu(server: StreamServer) -> float:
-    """Return the CPU of Spark and all Python processes, without the server, which is a child of this process too."""
+    """Return the CPU seconds of Spark and all Python processes, without the server, which is also a child process."""
     return cpu_seconds(os.getpid()) - server.cpu_seconds()
 
 

@@ -1,9 +1,9 @@
-"""Costs of splits by key in the kernel: CPU of a task that reads all keys, a half, a tenth; and of counting entries.
+"""CPU of splits by key in the kernel: of tasks that read all keys, a half or a tenth, and of counting entries.
 
     python bench/split_by_key.py --rows 1000000 --repeat 3
 
-The messages equal the messages of `kernel_codec.py` in LZ4 batches of 1000, each with a key of its own. One thread;
-medians of CPU time. Read the ratios.
+The messages equal the messages of `kernel_codec.py` in LZ4 batches of 1000, each with different keys. The
+program runs in one thread, and prints medians of CPU time. Read the ratios.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def pushed(entries: Stored, start: int) -> EntryBatch:
 
 
 def decode(schema: ReadSchema, info: SchemaInfo, entries: Stored, slots: tuple[int, int]) -> int:
-    """Decode the rows of these slots, and count them."""
+    """Decode the rows of these slots, and return the number of rows."""
     decoder = EntryDecoder(
         schema,
         topic=bench.TOPIC,

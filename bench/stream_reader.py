@@ -1,6 +1,8 @@
-"""A process that reads streams, one job for each line of JSON on standard input, and answers with its measures in JSON.
+"""A process that reads streams.
 
-The competitors of bench/streams.py run in processes of their own, so that none includes the start of another.
+The process runs one job for each line of JSON on standard input, and answers with the job's measures in JSON.
+
+Each competitor of bench/streams.py runs in a separate process, so that no measure includes another competitor's start.
 """
 
 import json
@@ -38,7 +40,7 @@ Answer = dict[str, Any]
 
 
 def official_read(job: Job) -> Answer:
-    """Run a typical loop of the official client with batch_receive, which reads each message's data and id."""
+    """Run a typical batch_receive loop of the official client. The loop reads each message's data and id."""
     client = official.Client(
         job["service_url"], logger=official.ConsoleLogger(official.LoggerLevel.Error), io_threads=2
     )
@@ -60,7 +62,7 @@ def official_read(job: Job) -> Answer:
 
 
 def arrow_read(job: Job) -> Answer:
-    """Read like Spark's driver and its tasks, without Spark, one split after the other."""
+    """Run the steps of Spark's driver and tasks without Spark, one split after the other."""
     options = ReadOptions(service_url=job["service_url"], topic=job["topic"], columns=tuple(job["columns"]))
     splits = plan_batch(options).splits
     schema = resolve_source_schema(options)
@@ -88,7 +90,7 @@ class Idleness(StreamingQueryListener):
 
 
 class Streams:
-    """A session for all jobs; the first job includes its start."""
+    """A Spark session for all jobs. The first job includes the start of the session."""
 
     def __init__(self) -> None:
         self._made: SparkSession | None = None
@@ -115,7 +117,7 @@ class Streams:
         work.
         """
         if job.get("source") == "ready":
-            # Workers cannot import it.
+            # Spark's workers cannot import this module.
             cloudpickle.register_pickle_by_value(sys.modules[ReadySource.__module__])
             self._session(job).dataSource.register(ReadySource)
             frame = self._session(job).readStream.format("ready").options(**job["options"]).load()
@@ -132,8 +134,9 @@ class Streams:
         }
 
     def idle(self, job: Job) -> Answer:
-        """Return the milliseconds from one trigger to the next while no message arrives, including the pause between
-        them.
+        """Return the milliseconds from one trigger to the next while no message arrives.
+
+        The milliseconds include the pause between triggers.
 
         The source is this package's on a silent topic, or Spark's rate source between its seconds.
         """
@@ -153,7 +156,7 @@ class Streams:
         finally:
             self._session(job).streams.removeListener(idleness)
         moments = idleness.triggers[first:]
-        # Once in a second, a trigger of the rate source finds a row, and its gap is longer.
+        # Once in a second, a trigger of the rate source finds a row, and the gap after that trigger is longer.
         gaps = [after - before for before, after in pairwise(moments)]
         return {"rows": len(gaps), "p50_ms": statistics.median(gaps)}
 
@@ -178,8 +181,7 @@ class Streams:
         """Return the milliseconds from a message's send to its row in foreachBatch.
 
         Messages count if they are sent within `seconds`, after the query has caught up. Values begin with the time of
-        sending
-        in nanoseconds since 1970.
+        sending in nanoseconds since 1970.
         """
         arrived: list[tuple[int, int]] = []
         epochs: list[int] = []
@@ -227,7 +229,7 @@ def main() -> None:
         "latency": streams.latency,
     }
     answers = os.fdopen(os.dup(1), "w", buffering=1)
-    os.dup2(2, 1)  # Other output is not an answer.
+    os.dup2(2, 1)  # Only measures go to standard output.
     for line in sys.stdin:
         job = json.loads(line)
         cpu, started = own_cpu_seconds(), time.perf_counter()

@@ -1,4 +1,4 @@
-"""Catching up: rows per second and CPU per row of streams against the official Python and Java clients."""
+"""Rows per second and CPU per row of streams that catch up, against the official Python and Java clients."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ class Case:
     rows: int
     partitions: int
     batch: int
-    """Messages in an entry."""
+    """The number of messages in an entry."""
     goals: tuple[tuple[str, str, float], ...]
-    """The competitor, its opponent, and the least ratio of their speeds."""
+    """The first competitor, the second competitor, and the least ratio of the first speed to the second."""
 
     @property
     def full_name(self) -> str:
@@ -81,7 +81,7 @@ def fill(server: StreamServer, case: Case) -> None:
 
 
 def measure_speed(server: StreamServer, case: Case, repeat: int) -> dict[str, Any]:
-    """Run the competitors in turn, each in a process of its own; the first round does not count."""
+    """Run the competitors in turn, each in a separate process. The first round does not count."""
     fill(server, case)
     job = {"service_url": server.service_url, "topic": case.full_name, "rows": case.rows, "queue": _QUEUE}
     stream = job | {"do": "catch up"}
@@ -134,7 +134,9 @@ def report(case: Case, runs: Mapping[str, list[Measures]]) -> dict[str, Any]:
 
 
 def _goal(lines: Mapping[str, Mapping[str, float]], who: str, whom: str, goal: float) -> dict[str, Any]:
-    """Return the goal, with `got` including the start of the query, and for a stream also without the start."""
+    """Return the goal with the measured ratio `got`, which includes the start of the query.
+
+    For a stream, the result also has the ratio without the start."""
     theirs = lines[whom]["rows_per_second"]
     got = round(lines[who]["rows_per_second"] / theirs, 2)
     found = {"what": f"{who}, against {whom}", "goal": goal, "got": got, "met": got >= goal}

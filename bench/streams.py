@@ -2,10 +2,10 @@
 
     make bench        (or: python bench/streams.py --only catch_up,small_entries --repeat 5)
 
-- catch_up: 2 million rows with Trigger.AvailableNow to the noop sink, from 1 and 4 partitions. They compete with the
-  official Python client's batch_receive loop and the official Java client's Reader.
-- small_entries: the same from entries of 10 messages and of one.
-- triggers: the cost of a trigger without messages, and of one with few rows, against Spark's rate sources.
+- catch_up: 2 million rows with Trigger.AvailableNow to the noop sink, from 1 and 4 partitions. Their
+  competitors are the official Python client's batch_receive loop and the official Java client's Reader.
+- small_entries: the measures of catch_up, from entries of 10 messages and of one message.
+- triggers: the costs of triggers without messages and of triggers with few rows, against Spark's rate sources.
 - latency: from publish to row at 2,000 messages/s, while the server shares the cores.
 
 Competitors take turns, in processes of their own; the result file holds medians. A stream's rows per second include the

@@ -2,8 +2,8 @@
 
     python bench/tail_latency.py SERVICE_URL TOPIC MESSAGES_PER_SECOND
 
-Each `begin` on standard input is answered by a line of JSON after the next `end`. The line has the milliseconds from
-send to receive of the messages received between.
+Standard input has pairs of lines, `begin` and `end`. After each `end` the process prints a line of JSON. The line has
+the milliseconds from send to receive, of messages received between `begin` and `end`.
 """
 
 import json

@@ -1,6 +1,6 @@
 """A Spark session that reads a tiered topic, one job for each line of JSON on standard input.
 
-It answers each job with its measures in JSON. See bench/tier_scan.py.
+The session answers each job with the job's measures in JSON. See bench/tier_scan.py.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def main() -> None:
 
 
 def _session(job: Job) -> SparkSession:
-    """Return a session with the catalog `columns`, which knows of tables, and `ledgers`, which does not."""
+    """Return a session with two catalogs: `columns` reads topics' tables, `ledgers` ignores topics' tables."""
     options = dict(job["options"])
     builder = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
     builder = builder.config("spark.driver.memory", "2g").config("spark.sql.shuffle.partitions", "2")
@@ -47,7 +47,7 @@ def _session(job: Job) -> SparkSession:
 
 
 def _run_job(spark: SparkSession, job: Job) -> dict[str, float]:
-    """Run a job; `answer` is the same for all competitors with the same rows."""
+    """Run a job, and return its measures. For equal rows, the value of `answer` is equal for all competitors."""
     before = time.perf_counter()
     columns, condition = _query(job)
     frame = _frame(spark, job, columns).where(condition)
@@ -61,7 +61,7 @@ def _run_job(spark: SparkSession, job: Job) -> dict[str, float]:
 
 
 def _query(job: Job) -> tuple[tuple[str, ...], str]:
-    """Return the columns that the query needs, and its condition."""
+    """Return the columns that the query needs, and the query's condition."""
     tenth = job["rows"] * 9 // 10
     event = datetime.fromtimestamp((FIRST_EVENT_US + tenth * EVENT_STEP_US) / 1e6, UTC).isoformat()
     return {
@@ -75,7 +75,7 @@ def _query(job: Job) -> tuple[tuple[str, ...], str]:
 
 
 def _frame(spark: SparkSession, job: Job, columns: tuple[str, ...]) -> DataFrame:
-    """Return the fastest read of the competitor."""
+    """Return the competitor's fastest way to read the topic."""
     who, topic = job["who"], job["topic"]
     if who == "Parquet files":
         return spark.read.option("recursiveFileLookup", "true").parquet(job["folder"])

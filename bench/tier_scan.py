@@ -5,10 +5,10 @@
 - tiering: the CPU of the tiering process for a row, and the size of the files beside LZ4 ledgers.
 - speed: one topic in 4 partitions, 10 value columns, Avro, LZ4, entries of 1000 rows. All of it is in closed ledgers
   and tiered. Queries of one and of six of the 10 columns, and of a tenth of the rows. The tenth is selected by event
-  time, by a value that grows with it, and by a random value. Read from bookies; by the data source from the table; by
-  the catalog with Spark's scan; and by Spark from the same Parquet files, without Pulsar.
-- planning: a query that has no rows, of a table of few files. Also the first one of a table of 10,000 files, the first
-  after a commit, and one more. Each has a session of its own, which has planned other queries before.
+  time, by a value that grows with it, and by a random value. The competitors
+  read from bookies; by the data source from the table; by the catalog with Spark's scan; and the Parquet files alone.
+- planning: a query without rows, of a table with few files and of a table with 10,000 files. For the large table, the
+  first query, the first query after a commit, and the next query count. Each session has planned other queries before.
 
 The competitors of `speed` take turns in one Spark session, in a process of its own; the first round is not counted. The
 result file holds medians. Times are of whole queries. The servers share the cores: read the ratios.

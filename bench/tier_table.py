@@ -43,12 +43,12 @@ class TieredTopic:
 
     name: str
     job: dict[str, Any]
-    """What a reader needs to know of it."""
+    """The fields of a reader's job that name the topic and the table."""
     files: int
     table_bytes: int
     ledger_bytes: int
     tiering_cpu_seconds: float
-    """Of the process that tiers: planning, reading, writing, committing."""
+    """CPU seconds of the tiering process for planning, reading, writing and committing."""
 
     @property
     def options(self) -> ReadOptions:
@@ -110,7 +110,7 @@ def make_topic(server: StreamServer, folder: Path, local: str, rows: int) -> Tie
 
 
 def add_files(topic: TieredTopic, count: int) -> None:
-    """Add missing files to the table until it has `count` files; their statistics equal a real file's."""
+    """Add missing files to the table until the table has `count` files, with the statistics of a real file."""
     table, partition = topic.table, TopicPartition.parse(f"{topic.name}-partition-0")
     present = table.files()
     real, path = next(

@@ -2,14 +2,14 @@
 
     make bench-peers        (or: python bench/peers --only batch,latency --rows 100000 --repeat 1)
 
-- batch: aggregations of JSON and Avro topics, of values, of all 12 columns, of one column; of a bytes topic.
+- batch: aggregations of JSON and Avro topics (values, all 12 columns, or one column) and of a bytes topic.
 - noop: a JSON topic to the sink that drops rows.
 - clients: the official Python and Java clients and pulsar-perf on the same topics.
 - catch_up: streams with Trigger.AvailableNow to the noop sink, by the trigger and with the start of the query.
-- cold: the same as the first query of a session that has just started.
+- cold: the streams of catch_up as the first query of a new session.
 - tenfold: ten times the data: the time, and the peak memory of the client.
 - small_topics: a batch over 300 topics with three messages each.
-- latency: from publishing to the row at steady rates, p50 and p99, and its parts.
+- latency: the time from publishing to the row at steady rates, p50 and p99, and the parts of this time.
 
 The other connector is pulsar-spark by StreamNative from Maven Central, on PySpark 3.5 in an environment of its own. Its
 writes fail there, so only reads are measured. One bound is a source in Python with ready rows in Arrow, which Spark

@@ -32,7 +32,7 @@ class Bars:
     groups: Mapping[str, Mapping[str, float]]
     """Label of the group: name of the bar: length. The bars of all groups with the same name have one color."""
     figure: Callable[[float], str]
-    """How a length is written."""
+    """The function that formats a length."""
 
 
 def svg(bars: Bars) -> str:

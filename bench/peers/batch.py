@@ -77,8 +77,8 @@ def _source(bench: Bench, name: str, value_format: str, which: str) -> Job:
 def measure_noop(bench: Bench) -> dict[str, Any]:
     """Read all columns of the JSON topic into the sink that drops rows.
 
-    The sink accepts rows, so Spark converts columns to rows. The sink has no answer; the same reads have one in
-    `batch`.
+    The sink accepts rows, so Spark converts columns to rows. The sink returns no answer; the measure `batch` compares
+    the answers of these reads.
     """
     names = [PEER, PRODUCT, READY_ROWS, READY_COLUMNS]
     jobs = {name: {"do": "noop"} | _source(bench, name, "json", ALL) for name in names}

@@ -70,7 +70,7 @@ def _run(bench: Bench, name: str, job: Job, count: int) -> Run:
 
 
 def _check(bench: Bench, what: str, jobs: dict[str, Job], value_format: str, count: int) -> None:
-    """Compare the answers in a run of its own, which is not timed, because the sums cost time."""
+    """Compare the answers in a separate run without timing, because the sums cost time."""
     observed = queries.aggregates(value_format, ALL)
     answers = {}
     for name, job in jobs.items():

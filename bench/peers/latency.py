@@ -105,8 +105,9 @@ def _plain(bench: Bench, topic: str) -> Run:
 
 @contextlib.contextmanager
 def _sending(server: StreamServer, topic: str, rate: int) -> Iterator[None]:
-    """Send at a steady rate until the `with` block ends; each partition has a message by then, as some readers need
-    one.
+    """Send at a steady rate until the `with` block ends.
+
+    Each partition has a message when the block begins, because some readers need one message.
     """
     command = [*server.java_command(_PROGRAM), "produce", server.service_url, topic, str(rate)]
     producer = subprocess.Popen(command, stdout=subprocess.DEVNULL)

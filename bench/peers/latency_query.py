@@ -21,14 +21,14 @@ _SEEN = "CAST(reflect('java.lang.System', 'currentTimeMillis') AS BIGINT) AS see
 
 
 class Stalled(Exception):
-    """The query runs, and returns no rows although the topic has some."""
+    """A query that runs, but returns no rows although the topic has rows."""
 
 
 @dataclass(frozen=True)
 class Epoch:
     number: int
     sent: list[float]
-    """Milliseconds since 1970, as all times here."""
+    """Return the present time in milliseconds since 1970."""
     first_seen: float
     last_seen: float
     arrived: float
@@ -79,7 +79,7 @@ def measure_latency(spark: SparkSession, job: dict[str, Any]) -> dict[str, Any]:
 
 
 def _collected(frame: DataFrame) -> pa.Table:
-    """Return the rows as Arrow; PySpark 3.5 has such a method for pandas only."""
+    """Return the rows as Arrow. PySpark 3.5 has a public method for pandas only."""
     if hasattr(frame, "toArrow"):
         return frame.toArrow()
     batches = frame._collect_as_arrow()  # noqa: SLF001

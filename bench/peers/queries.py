@@ -24,7 +24,7 @@ _METADATA: Final = (
     "count(__messageProperties) AS properties",
 )
 PUBLISHED: Final = "published"
-"""What those cannot know that do not read from Pulsar."""
+"""Columns that a competitor cannot compute without reading from Pulsar."""
 
 VALUES, ALL, ONE = "values only", "all columns", "one column"
 

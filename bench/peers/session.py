@@ -1,6 +1,6 @@
 """A Spark session that runs one job for each line of JSON on standard input, and answers with its measures in JSON.
 
-It runs on the PySpark of this package and of the other connector alike, so only the start depends on the connector.
+This module runs on the PySpark version of each connector. Only the start of the session depends on the connector.
 """
 
 from __future__ import annotations

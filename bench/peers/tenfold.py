@@ -22,8 +22,9 @@ _SAMPLE_SECONDS = 0.2
 
 
 def measure_tenfold(bench: Bench) -> dict[str, Any]:
-    """Measure an aggregation of all columns, each size in a session of its own, so that neither uses the other's
-    memory.
+    """Measure an aggregation of all columns, for both sizes.
+
+    Each size runs in a separate session, so that no measure includes memory of another session.
     """
     found: dict[str, dict[str, Any]] = {}
     counts = (bench.rows, _TIMES * bench.rows)
@@ -69,7 +70,7 @@ def _query(session: Competitor, bench: Bench, name: str, count: int) -> Run:
 
 
 def _line(count: int, runs: list[Run]) -> dict[str, Any]:
-    """Return a result line. Its memory is the peak of all rounds, including the first."""
+    """Return a result line. The memory is the peak of all rounds, including the first."""
     peaks = {kind: max(run["memory"].get(kind, 0.0) for run in runs) for kind in ("java", "python", "all")}
     return line(count, runs[1:]) | {
         "peak_mebibytes": round(peaks["all"]),

@@ -12,7 +12,10 @@ Run = dict[str, Any]
 
 
 def in_turn(jobs: Mapping[str, Callable[[], Run]], repeat: int) -> dict[str, list[Run]]:
-    """Run the jobs in turn (A B C, A B C, ...), `repeat` times after a first round; its runs are first in each list."""
+    """Run the jobs in turn (A B C, A B C, ...), `repeat` times after a first round.
+
+    The first round's runs are first in each list.
+    """
     runs: dict[str, list[Run]] = {name: [] for name in jobs}
     for _ in range(repeat + 1):
         for name, run in jobs.items():
@@ -30,7 +33,7 @@ def measured(what: str, count: int, runs: Mapping[str, list[Run]]) -> dict[str, 
 
 
 def line(count: int, runs: list[Run]) -> dict[str, Any]:
-    """Return medians. `seconds` and `cpu` are the client's: of the session's process and its descendants."""
+    """Return medians. `seconds` and `cpu` are measures of the session's process and its descendants."""
     seconds = [run["seconds"] for run in runs]
     taken: dict[str, Any] = {
         "seconds": round(statistics.median(seconds), 3),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import inspect
 import io
 import re
 import tokenize
@@ -60,6 +61,12 @@ def _python(path: str, source: str) -> _Found:
                 yield constant.lineno, "docstring", without_code(ast.get_docstring(node) or "")
             if not isinstance(node, ast.Module):
                 yield node.lineno, "name", node.name
+        # A string below an attribute is its docstring.
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
+            below = node.value
+            if isinstance(below.value, str) and id(below) not in documented:
+                documented.add(id(below))
+                yield below.lineno, "docstring", without_code(inspect.cleandoc(below.value))
     if "tests/" not in path:
         yield from _python_texts(tree, documented)
     yield from _python_comments(source)

@@ -2,16 +2,16 @@
 
     crashing_checkpoint.py -m pyspark_pulsar.checkpoint
 
-Run it instead of the interpreter. The variable CRASH_PLAN names a file with the plan, a JSON object. `checkpoints` has
-the names of the watched ones. `step` selects their files (`offsets`, `state`, `commits`), and `nth` one of these files
-for each checkpoint. `moment` is:
+Run this program instead of the interpreter. The variable CRASH_PLAN names a file with the plan, a JSON object.
+`checkpoints` has the names of the watched checkpoints. `step` selects their files (`offsets`, `state`, `commits`), and
+`nth` one of these files for each checkpoint. `moment` is:
 
 - `before`: the file is not written, because the call that commits it does not reach the process;
 - `in`: the call reaches the process, and process and JVM are killed during it, after up to `jitter` seconds;
 - `after`: the file is written, but the JVM gets no answer.
 
-A call that reaches its step is held until all checkpoints are at theirs. Then JVM and process are killed, with SIGKILL.
-`swapped` names a checkpoint whose files of state are replaced, from the second on, by the first ones of their
+A call that reaches its step waits until all checkpoints have reached their step. JVM and process are then killed with
+SIGKILL. `swapped` names a checkpoint whose files of state are replaced, from the second on, by the first ones of their
 partitions. A comparison must find this fault.
 """
 

@@ -1,6 +1,7 @@
 """Queries that fail, as a user's program meets them: `failing_queries.py HOW SERVICE_URL TOPIC`.
 
-Prints a line of JSON for each, with the text of the error and of the interpreter's hook. The last error is not caught.
+The program prints a line of JSON for each query, with the texts of the error and of the interpreter's hook. The last
+error is not caught.
 
 HOW is `configured` (with the jar), `plain` (without), or `connect` (Spark Connect). TOPIC holds a message that its
 schema does not fit.

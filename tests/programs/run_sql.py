@@ -45,7 +45,7 @@ def main(mode: str, service_url: str, admin_url: str, folder: str, *scripts: str
         for script in map(Path, scripts):
             told = "\n".join(answer(spark, statement, mode) for statement in statements(script.read_text()))
             Path(folder, script.with_suffix(".out").name).write_text(told)
-            # Each script starts with the session's first state.
+            # Each script starts with the session's initial state.
             spark.sql("USE spark_catalog")
         # A server of Spark Connect shows its clients no setting that may hold a secret.
         given = {"tierCatalog": tables} if mode == "connect" else {}

@@ -1,4 +1,4 @@
-"""A query with state of its own, over Spark Connect, with its checkpoint in Pulsar: begun, ended, and begun again.
+"""A query with state of its own, over Spark Connect, with its checkpoint in Pulsar. The query starts twice.
 
     state_over_connect.py SERVICE_URL TOPIC CHECKPOINT
 

@@ -1,6 +1,6 @@
 """A tierer of one topic, killed at random by a test. The first argument has the options of a read as JSON.
 
-With `--retries` pyiceberg retries commits, which must repeat rows.
+With `--retries` pyiceberg retries commits, so the table must contain repeated rows.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pyspark_pulsar.options import ReadOptions, parse_options
 
 def main() -> None:
     if "--retries" in sys.argv:
-        # As the control, the second of two commits lands after the first.
+        # In the control, the second of two concurrent commits succeeds after the first commit.
         iceberg._PROPERTIES["commit.retry.num-retries"] = "4"
     options = parse_options(ReadOptions, json.loads(sys.argv[1]))
     tier_round = TierRound(options, TableSettings(), ProcessWriters(1), round_bytes=2000)

@@ -19,7 +19,7 @@ _REST: Final = 0.04
 _REST_SECONDS: Final = (2.0, 6.0)
 _WITHIN_ROWS: Final = 400
 _TROUBLED_ATTEMPTS: Final = 3
-"""Fewer than `spark.task.maxFailures`, so that no query fails of it."""
+"""The number of attempts of a task that can fail: less than `spark.task.maxFailures`, so that no query fails."""
 
 SPECULATION: Final = {
     "spark.task.maxFailures": "8",
@@ -40,7 +40,7 @@ class InjectedFailure(Exception):
 def troubled(seed: int) -> Callable[[Column], Column]:
     """Return a function that returns texts unchanged, but fails or rests in some tasks.
 
-    The attempts and rows of these depend on `seed`, stage, partition and attempt.
+    The attempts and rows at which tasks fail or rest depend on `seed`, stage, partition and attempt.
     """
     SparkSession.active().sparkContext.addPyFile(__file__)
     attempts: dict[int, Iterator[None]] = {}

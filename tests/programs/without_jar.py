@@ -2,7 +2,8 @@
 
     without_jar.py SERVICE_URL TOPIC FOLDER
 
-Prints one line of JSON: the rows, and the errors of features that Spark 4.1 lacks, "" for a feature that works.
+The program prints one line of JSON: the rows, and the error of each feature that Spark 4.1 lacks. The error of a
+working feature is "".
 """
 
 import json

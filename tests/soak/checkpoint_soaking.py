@@ -26,7 +26,7 @@ class CheckpointReport:
     rounds: int
     seconds: float
     won: dict[str, int]
-    """Rounds by driver, or "neither"; both can win one, one after the other."""
+    """The number of rounds that each driver won, or "neither". Both drivers can win one round in sequence."""
     messages: int
     faults: list[str]
 

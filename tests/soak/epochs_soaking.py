@@ -47,7 +47,7 @@ class EpochsReport:
     epochs: int
     seconds: float
     live: dict[str, int]
-    """Bytes of files by log: small ones are in the index."""
+    """Bytes of live files by log. Small files are in the index."""
     stored: dict[str, int]
     largest_ledger: dict[str, int]
     files: int

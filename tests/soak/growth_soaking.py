@@ -4,7 +4,7 @@ A stream reads two rows at a time, beside queries of every kind that hands rows 
 kinds are TRANSFORM, Python and Arrow functions with a limit, window, sort, broadcast, cache. The resources of the
 driver's processes are counted after a fifth of the work, when caches are warm, and at the end.
 
-A TRANSFORM with a limit is not among them: Spark 4.3 itself abandons its process and two threads, with any source.
+The soak runs no TRANSFORM with a limit, because Spark 4.3 leaks a process and two threads of it, with any source.
 """
 
 from __future__ import annotations

@@ -142,7 +142,7 @@ class Query:
         return True
 
     def _workers(self) -> list[int]:
-        """Return the ids of the processes that Spark has forked for tasks, its daemon's children.
+        """Return the ids of the processes that the daemon of Spark has forked for tasks.
 
         Other daemons fork the planning processes, which Spark does not restart after a kill.
         """

@@ -8,8 +8,9 @@
     make soak-epochs      (or: python tests/soak/run.py epochs --epochs 2000)
     make soak-growth      (or: python tests/soak/run.py growth --epochs 10000 --queries 500)
 
-The seed is printed first; the same one repeats what is done. Ends with 1 when anything was lost, repeated or out of
-order, and then keeps all logs. `sink --guarantee at-least-once` and `tier --retries` show that repeated rows are found.
+The program prints the seed first; the same seed repeats a soak. If a message is lost, repeated or out of order, the
+program exits with status 1, and does not delete its logs. `sink --guarantee at-least-once` and `tier --retries` show
+that repeated rows are found.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A soak: a writer that never stops, a query that is interrupted again and again, at the end every message once.
+"""A soak: a query is interrupted repeatedly while a writer sends, and must deliver every message once.
 
 The query writes files, one folder for each epoch, which show the order of the source's rows. Or the query writes
 exactly once to another topic, which the official Java client then reads: that shows source and sink together.
@@ -186,7 +186,7 @@ class _Run:
             time.sleep(_LOOK_SECONDS)
 
     def _notice_end(self) -> None:
-        """Start the query again if it has ended without a kill, which is a fault.
+        """Start the query again if the query has ended without a kill. Such an end counts as a fault.
 
         A start that failed because the broker was away is no fault, as docs/failures.md promises.
         """

@@ -34,7 +34,7 @@ class _Line:
     partition: str
     kind: str
     replaced: int = 0
-    """The number of producers that this line had before."""
+    """The number of earlier producers, which were replaced."""
     is_stuck: bool = False
     turn: int = 0
     answered: int = 0

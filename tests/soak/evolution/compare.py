@@ -107,7 +107,7 @@ def _canonical(cell: Any) -> Any:
 
 
 def numbers_of(table: pa.Table) -> list[int]:
-    """Return the numbers of the messages, in the order of rows."""
+    """Return the number of each row's message, in the order of the rows."""
     return [int(dict(properties)[NUMBER]) for properties in table["__messageProperties"].to_pylist()]
 
 

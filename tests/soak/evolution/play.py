@@ -42,13 +42,13 @@ class Outcome:
     """The index of the step that found the difference."""
     reads: int = 0
     refused: int = 0
-    """Reads that fail as the broker's do."""
+    """The number of reads that fail with the same error as the broker's read."""
     cells: int = 0
-    """Cells that were compared and are the same."""
+    """The number of compared cells that are equal."""
     rows_after_trim: int = 0
-    """Rows whose ledgers were gone when they were read."""
+    """The number of rows that were read after their ledgers were removed."""
     errors: Counter[str] = field(default_factory=Counter)
-    """Named errors of the union where the broker has rows, and of tiering."""
+    """The number of errors of tiering, and of reads for which the broker returns rows, by class of the error."""
 
 
 class Player:

@@ -39,7 +39,7 @@ class Place:
     admin_url: str
     folder: Path
     name: str
-    """The name of its namespace; no two places of a server have the same."""
+    """The name of the namespace, which is unique on the server."""
     admin: Admin
     sender: EntrySender
 

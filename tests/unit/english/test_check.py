@@ -110,6 +110,13 @@ def test_comments_and_texts_of_rust_and_java_are_checked(check: Any) -> None:
     ]
 
 
+def test_strings_below_attributes_are_docstrings(check: Any) -> None:
+    source = (
+        'X = 1\n"""What nobody told."""\n\n\nclass Call:\n    kind: int\n    """Whether a call is new."""\n'
+    )
+    assert check("src/call.py", source) == [(2, "opening"), (2, "word"), (2, "word"), (7, "opening")]
+
+
 def test_code_in_pages_is_not_checked(check: Any) -> None:
     page = "# Topics\n\n`nobody` [here](behind.md).\n\n```sql\nSELECT nobody\n```\n\n<!-- nobody -->\n\n| a | told |\n"
     assert check("page.md", page) == [(11, "word")]

@@ -25,9 +25,9 @@ class LogSide(Enum):
     """An end of a topic partition's log."""
 
     EARLIEST = "earliest"
-    """Before the first message that retention has kept."""
+    """The position before the first retained message."""
     LATEST = "latest"
-    """After the last message at the time when the bound is resolved."""
+    """The position after the last message at the time when the bound is resolved."""
 
 
 _SYMBOLS: Final = tuple(LogSide)
