@@ -90,7 +90,7 @@ class Outcome:
 def random_case(seed: int) -> Case:
     """Return the case of a seed: a small or a large query, with up to six faults."""
     rng = random.Random(seed)
-    size = Size(rng.choice((1, 1, 2, 3)), rng.choice((1, 2, 2, 3)), rng.choice((1, 2)), rng.choice((1, 2)))
+    size = Size(rng.choice((1, 1, 2, 3)), rng.choice((1, 2, 2, 3)), rng.choice((1, 2)), rng.choice((1, 2, 4)))
     count = rng.choice((1, 2, 2, 3, 4, 6))
     requests = _REQUESTS_OF_START + size.epochs * (_REQUESTS_OF_EPOCH + size.tasks * _REQUESTS_OF_TASK)
     return Case(seed, size, tuple(draw_faults(rng, count, requests)))
