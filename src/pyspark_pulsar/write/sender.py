@@ -32,7 +32,7 @@ class DeliveryTerms:
     """The transaction of all messages; None if the messages have no transaction.
 
     Every partition is added to the transaction before the first message to this partition. No message is sent a second
-    time. If a connection is lost while receipts are missing, `SendError` is raised.
+    time. If a connection is lost while receipts are still outstanding, `SendError` is raised.
     """
     digests: bool = False
     """True if the encoder computes the digest of the rows; False if the encoder only computes the number of rows."""
