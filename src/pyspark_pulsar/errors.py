@@ -17,8 +17,8 @@ _ITEMS: Final = re.compile(r"(\n(?= +- ))")
 def printable(text: str) -> str:
     """Replace all characters that a terminal would not print by escapes, as Python writes them.
 
-    Such characters are control characters, line ends, and characters that change the direction of writing. Names of
-    topics, producers and schemas are untrusted input. Printable text stays the same, so a second call changes nothing.
+    Such characters are control characters, line breaks, and characters that change the text direction. Names of topics,
+    producers and schemas are untrusted input. Printable text stays the same, so a second call changes nothing.
     """
     if text.isprintable():
         return text
@@ -34,7 +34,7 @@ def _printable_lines(text: str, ends: re.Pattern[str]) -> str:
 class PulsarError(Exception):
     """The base class of all errors that pyspark-pulsar raises on purpose. Catch this class to catch all of them.
 
-    The text of an error is `printable`, except for line ends before the items of a list.
+    The text of an error is `printable`, except for line breaks before the items of a list.
     """
 
     def __str__(self) -> str:

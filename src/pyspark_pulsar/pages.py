@@ -20,7 +20,7 @@ TITLES: Final = {
     "security": "Security",
     "streaming": "Streaming",
 }
-"""Titles of the pages in messages, by the names of their files."""
+"""The titles of pages that messages mention, by file name without extension."""
 
 _PLACE: Final = re.compile(r"<([a-z-]+)>")
 _URL: Final = "Documentation, "
@@ -31,7 +31,7 @@ def page(name: str, section: str | None = None) -> str:
     """Return the URL of a page, or a phrase with the page's title if the documentation's URL is unknown.
 
     Args:
-        name: The name of the page's file without its ending; a key of `TITLES`.
+        name: The page's file name without its extension. This name is a key of `TITLES`.
         section: The heading of a section of the page.
 
     """

@@ -8,6 +8,8 @@ from pathlib import Path
 import pyspark_pulsar
 
 MOST = 18
+# It passes modules of Python on, whose imports do not count either.
+NOT_COUNTED = {"pyspark_pulsar.runtime"}
 ROOT = Path(pyspark_pulsar.__file__).parent
 PACKAGE = pyspark_pulsar.__name__
 MODULES = {
@@ -45,5 +47,5 @@ def test_statements_that_count_as_imports() -> None:
 
 
 def test_a_module_imports_few_others() -> None:
-    counts = {module: len(imported(module)) for module in MODULES}
+    counts = {module: len(imported(module) - NOT_COUNTED) for module in MODULES}
     assert {module: count for module, count in counts.items() if count > MOST} == {}

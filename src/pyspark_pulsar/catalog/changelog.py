@@ -102,15 +102,15 @@ def _bounds(topic: TopicName, bounds: Mapping[str, Any]) -> dict[str, str]:
     options = {} if start is None else {"startingOffsets": _offsets(topic, start)}
     if start is not None and not bounds["start_inclusive"] and start != "earliest":
         raise CatalogUnsupported(
-            f"CHANGES of {topic}: expected FROM VERSION without EXCLUSIVE, got EXCLUSIVE. A position names the next "
-            "message; remove the word"
+            f"CHANGES of {topic}: expected FROM VERSION without EXCLUSIVE, got EXCLUSIVE. A position already refers "
+            "to the next message; remove EXCLUSIVE"
         )
     if end is None or end == "latest":
         return options
     if bounds["end_inclusive"]:
         raise CatalogUnsupported(
-            f"CHANGES of {topic}: expected TO VERSION ... EXCLUSIVE, got an inclusive version. A position names the "
-            "next message, so the changes end before it; add EXCLUSIVE"
+            f"CHANGES of {topic}: expected TO VERSION ... EXCLUSIVE, got an inclusive version. A position refers to "
+            "the next message, so the changes end before this message; add EXCLUSIVE"
         )
     return {**options, "endingOffsets": _offsets(topic, end)}
 

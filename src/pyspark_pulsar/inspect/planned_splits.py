@@ -48,8 +48,8 @@ class PlannedSplit:
     """A split of a plan.
 
     Attributes:
-        number: The number of the split in the plan. Numbers begin at 0, and are counted over all topic partitions.
-        task: The number of the Spark task that reads the split. Numbers begin at 0. A task may read several splits.
+        number: The number of the split in the plan. Numbers start at 0 and run across all topic partitions.
+        task: The number of the Spark task that reads the split. Numbers start at 0. A task may read several splits.
         ranges: The ranges of the split.
 
     """

@@ -37,7 +37,7 @@ def topic_layouts(options: ReadOptions) -> list[TopicLayout]:
         for topic in topics:
             if not topic.is_scalable:
                 raise OptionError(
-                    f"topic {topic}: expected a scalable topic, which starts with topic://, got a topic with "
+                    f"topic {topic}: expected a scalable topic, whose name starts with topic://, got a topic with "
                     f"partitions and ledgers; run `pyspark-pulsar segments` to see the ledgers"
                 )
         layouts = client.layouts(topics)

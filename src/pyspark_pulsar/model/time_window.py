@@ -37,7 +37,7 @@ class TimeWindow:
 
     @property
     def bounds_publish_times(self) -> bool:
-        """Return whether the window bounds publish times. If so, all messages of a ledger can be outside the window."""
+        """Return whether the window limits the publish time. If so, a whole ledger can be outside the window."""
         return self.published_from is not None or self.published_before is not None
 
     def narrowed(self, other: TimeWindow) -> TimeWindow:

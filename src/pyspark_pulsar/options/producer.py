@@ -122,7 +122,7 @@ class ProducerOptions(ProtobufOptions):
         if self.batching == "key" and not self.batching_enabled:
             raise OptionError(
                 "option 'batching' is key, and pulsar.producer.batchingEnabled is false: expected "
-                "pulsar.producer.batchingEnabled=true; leave one of them out"
+                "pulsar.producer.batchingEnabled=true; remove one of the options"
             )
         if self.chunk_max_message_size is not None and not self.chunking_enabled:
             raise OptionError(
@@ -137,14 +137,14 @@ class ProducerOptions(ProtobufOptions):
             return
         if self.chunking_enabled:
             raise OptionError(
-                "option 'pulsar.producer.producerName' contradicts pulsar.producer.chunkingEnabled: the "
-                "chunks of a message share a sequence id, so a broker may drop the last one as a duplicate; leave one "
-                "of the options out"
+                "option 'pulsar.producer.producerName' conflicts with pulsar.producer.chunkingEnabled. The chunks of a "
+                "message share a sequence id, so a broker may drop the last chunk as a duplicate; remove one of the "
+                "options"
             )
         if self.batching == "key":
             raise OptionError(
-                "option 'pulsar.producer.producerName' contradicts batching=key, which changes the order of rows; "
-                "leave one of the options out"
+                "option 'pulsar.producer.producerName' conflicts with batching=key, because batching by key changes "
+                "the order of rows; remove one of the options"
             )
 
     def _check_keys(self) -> None:

@@ -113,12 +113,12 @@ class WriteOptions(ProducerOptions):
             )
         if self.producer_name is not None and self.delivery_guarantee != "at-least-once":
             raise OptionError(
-                f"option 'pulsar.producer.producerName' contradicts deliveryGuarantee={self.delivery_guarantee}: "
+                f"option 'pulsar.producer.producerName' conflicts with deliveryGuarantee={self.delivery_guarantee}: "
                 "expected deliveryGuarantee=at-least-once; the broker's deduplication also drops retries after an "
-                "aborted transaction, and lost rows before the last stored row. Leave one of the options out"
+                "aborted transaction, and lost rows before the last stored row. Remove one of the options"
             )
         if self.key_column is not None and self.key_value_encoding == "separated":
             raise OptionError(
-                "option 'keyColumn' contradicts keyValueEncoding=separated, which makes the column key the message's "
-                "key; leave one of the options out"
+                "option 'keyColumn' conflicts with keyValueEncoding=separated, because that encoding uses the column "
+                "key as the message's key; remove one of the options"
             )

@@ -24,16 +24,16 @@ trigger are sent before the first answer is awaited.
     any                    the broker answers that no such topic exists     closed, the topic is deleted
     any                    the query no longer reads the partition          closed
 
-The consumer's cursor is put at S, and follows the query by acknowledging. Here, M is the first position that is not
+The consumer's cursor starts at S, and follows the query by acknowledging. Here, M is the first position that is not
 acknowledged. E and M arrive in the same answer. So a trigger learns which entries were removed without another request,
 and without any permission except the permission to consume.
 
 Brokers treat a cursor as follows (`tests/integration/source/test_removed_ledgers.py` checks this):
 
 1. A cursor moves only forward: by acknowledging, by an expiry or a skip on request, or by trimming.
-2. Trimming removes whole ledgers, the oldest first. A cursor in a removed ledger moves to the existing entries. If it
-   was at the end of that ledger, it moves to entry 0 of the next one. If entries followed it, it moves after them.
-3. If a new cursor is put at a position that was removed, it moves to the first existing position after it.
+2. Trimming removes whole ledgers, the oldest first. A cursor in a removed ledger moves to the existing entries. A
+   cursor at the end of that ledger moves to entry 0 of the next ledger. A cursor before other entries moves after them.
+3. A new cursor at a position that was removed moves to the next existing position.
 
 So an answer M has the following meaning for the range that begins at S:
 

@@ -194,10 +194,10 @@ def protobuf_payload(
 
 
 def written_schema(info: SchemaInfo, *, topic: str) -> PayloadSchema:
-    """Return the writer's format of a schema version. A decoder resolves this format to the reader's format.
+    """Return the format in which writers encode the messages of a schema version.
 
-    The writer's format includes fields that no column can contain, because a decoder skips fields that the reader
-    lacks.
+    A decoder resolves this format to the reader's format. The writer's format includes fields that no column
+    can contain, because a decoder skips fields that the reader lacks.
 
     Raises:
         SchemaError: If the schema is malformed or not supported.

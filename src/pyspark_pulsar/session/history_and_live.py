@@ -105,8 +105,8 @@ def _refuse(texts: Mapping[str, str], fields: Mapping[str, str | None], table: s
             )
         if table is not None and name in _TOPICS:
             raise OptionError(
-                f"option {key!r}: expected no topic in addition to the table, which has its topic, got "
-                f"{texts[key]!r}; remove one of them"
+                f"option {key!r}: expected no topic in addition to the table, because the table determines the topic, "
+                f"got {texts[key]!r}; remove the table or the topic"
             )
 
 

@@ -50,7 +50,7 @@ class Service(Protocol):
     """
 
     threads: int
-    """The number of concurrent calls. With 1, the reading thread itself answers all calls, in order."""
+    """The number of concurrent calls. If it is 1, the thread that reads calls also answers all calls, in order."""
     idle_seconds: float | None
     """The time in seconds without a call after which the process ends; None means never.
 

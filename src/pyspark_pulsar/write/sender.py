@@ -32,7 +32,7 @@ class DeliveryTerms:
     """The transaction of all messages; None if the messages have no transaction.
 
     Every partition is added to the transaction before the first message to this partition. No message is sent a second
-    time. If a connection is lost while receipts are missing, `SendError` is raised.
+    time. If a connection is lost while receipts are still outstanding, `SendError` is raised.
     """
     digests: bool = False
     """True if the encoder computes the digest of the rows; False if the encoder only computes the number of rows."""
@@ -182,9 +182,9 @@ class TopicSender:
             producer.await_below(0)
             if producer.known_already:
                 _log.warning(
-                    "the broker already had %d rows of this task by their sequence ids, and did not store them again; "
-                    "they may include rows that were never written, if their ids are not above the earlier ids of the "
-                    "producer: topic %s, producer %s",
+                    "judging by sequence ids, the broker had already stored %d rows of this task, and did not store "
+                    "them again. If the sequence ids do not increase from job to job, these rows can include rows that "
+                    "were never stored: topic %s, producer %s",
                     producer.known_already,
                     producer.topic,
                     producer.name,

@@ -179,8 +179,8 @@ def _partitions(
     except TopicNotFoundError:
         if options.partitions is None:
             raise TopicNotFoundError(
-                f"topic {topic}, which rows name in column {ROUTING}, does not exist; create it, correct the rows, or "
-                f"set option 'partitions', so that the write creates it"
+                f"topic {topic}, named by rows in column {ROUTING}, does not exist; create the topic, correct the "
+                f"rows, or set option 'partitions', so that the write creates the topic"
             ) from None
     with AdminClient(options) if runs else AdminClient.for_planning(options) as admin:
         try:

@@ -124,7 +124,7 @@ def test_the_planner_leaves_out_what_cannot_be_read(
         small.found()
     obstore.delete(small.bucket, f"{key}-index")
     with pytest.raises(
-        LedgerUnavailable, match=rf"as s3://ledgers/{key}-index, got: the copy does not exist \(404"
+        LedgerUnavailable, match=rf"at s3://ledgers/{key}-index, got: the copy does not exist \(404"
     ):
         small.found()
 

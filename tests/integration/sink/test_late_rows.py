@@ -160,7 +160,7 @@ def test_an_unwritable_partition_does_not_block_the_others(
         # An open transaction would block the topic for longer than this test runs.
         monkeypatch.setattr(abort, "_TIMEOUT_MS", 600_000)
         abort_epoch(sink, WRITER, 0, [])
-        assert "writing to some topic partitions failed before their transactions are aborted" in caplog.text
+        assert "could not write to some topic partitions before aborting their transactions" in caplog.text
         send_late(pulsar, topic, transaction)
         assert read(official, topic).total() == 0
 
@@ -302,7 +302,7 @@ def test_an_attempt_that_begins_after_the_commit_is_refused(
         return begin_transaction(*arguments)
 
     monkeypatch.setattr(Coordinators, "begin", commit_meanwhile)
-    with pytest.raises(WriterFenced, match="is decided already, with another one"):
+    with pytest.raises(WriterFenced, match="is decided already, with another attempt"):
         write_in_transaction(given, target, name, iter([rows]), job.job)
     assert read(official, topic) == {"a": 1}
 

@@ -129,7 +129,7 @@ def test_topics_of_rows_are_created_when_allowed(
 ) -> None:
     frame = spark.range(100).selectExpr("id", f"concat('{topic}-', id % 2) __topic")
     said = failure(lambda: save(frame, pulsar), "TopicNotFoundError")
-    assert "which rows name in column __topic" in said
+    assert "named by rows in column __topic" in said
     assert "partitions" in said
     assert not any(name.startswith(topic) for name in admin.topics())
     options = {"partitions": "2", "admin.url": pulsar.admin_url, "valueFormat": "json"}

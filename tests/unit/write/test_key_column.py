@@ -98,7 +98,7 @@ def test_the_driver_refuses_before_rows_are_sent_even_if_they_name_topics() -> N
 
 
 def test_a_topic_with_separated_keys_is_refused() -> None:
-    with pytest.raises(OptionError, match="contradicts keyValueEncoding=separated"):
+    with pytest.raises(OptionError, match="conflicts with keyValueEncoding=separated"):
         options(keyColumn="key", keyValueEncoding="separated")
     with pytest.raises(OptionError, match=rf"got {TOPIC}\. In its KEY_VALUE schema of separated keys"):
         refuse_separated(pair(separated=True), "key", TOPIC)

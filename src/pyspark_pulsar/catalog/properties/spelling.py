@@ -21,7 +21,7 @@ def refuse_misspelling(key: str, known: Iterable[str]) -> None:
     close = max(names, key=lambda name: likeness[name])
     if likeness[close] >= _SMALLEST_LIKENESS:
         raise OptionError(
-            f"property '{key}' looks like '{close}': expected '{close}', or a name of your own that differs more; "
+            f"property '{key}' looks like '{close}': expected '{close}', or a name that is less similar to it; "
             f"correct the name"
         )
 

@@ -42,7 +42,7 @@ def topic_of(options: ReadOptions) -> TopicName:
     """
     topic = None if options.topic is None else TopicName.parse(options.topic)
     if topic is None or topic != topic.without_partition():
-        raise NotScannable("the scan is not of one whole topic")
+        raise NotScannable("the scan does not cover exactly one whole topic")
     if options.admin_url is None or not uses_tables(options):
         raise NotScannable("the options do not allow reads of tables")
     named = {

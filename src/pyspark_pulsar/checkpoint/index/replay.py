@@ -7,8 +7,8 @@
 
 How missing records are detected
     At the beginning: a state begins with FORMAT, or with a snapshot and all records from its anchor on. If the first
-        records were removed, neither exists. A reader that reaches the end of such a log without a state raises an
-        error.
+        records were removed, neither exists. A reader raises an error if it reaches the end of such a log without
+        finding a state.
     Later: each record names the last record that its writer had applied. If this reader has not read the named record,
         that record was removed. `follower` decides whether the effect of the removed record is lost, or is in a
         snapshot.

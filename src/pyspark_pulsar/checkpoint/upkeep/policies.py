@@ -70,7 +70,7 @@ def _check_quota(topic: TopicName, quotas: Any) -> None:
                 f"namespace"
             )
         _log.warning(
-            "The data of a checkpoint counts as backlog, and its query stops beyond the backlog quota: quota %s, "
+            "The data of a checkpoint counts as backlog. If the backlog exceeds the quota, the query fails: quota %s, "
             "limits %s, policy %s, topic %s",
             kind,
             limits,

@@ -51,7 +51,7 @@ class Policies:
         self._set("DELETE", where, "messageTTL")
 
     def set_compaction_threshold(self, topic: TopicName, size: int) -> None:
-        """Set the size of the backlog in bytes at which the broker compacts the topic. The value 0 means never."""
+        """Set the backlog size, in bytes, at which the broker compacts the topic. The value 0 means never."""
         self._set("POST", topic, "compactionThreshold", size)
 
     def remove_compaction_threshold(self, topic: TopicName) -> None:

@@ -102,8 +102,9 @@ class Producer:
             transactional: Whether to send messages in transactions.
             keep_for: The name of a durable subscription, which the broker creates if it is missing. The topic retains
                 messages until this subscription acknowledges the messages.
-            name: The producer name that the user chose; None lets the broker choose a name. With a name, the user also
-                chooses the sequence ids, and the broker may have stored these ids from earlier producers of this name.
+            name: The producer name that the user chose; None lets the broker choose a name. If the user chooses the
+                name, the user also chooses the sequence ids. The broker may already know ids from earlier producers of
+                this name.
             on_stored: A function that is called for each stored frame, in order. Its arguments are the sequence id, and
                 the ledger id and entry id, or None if the broker does not report them. The connection's thread calls
                 the function, so it must not block.

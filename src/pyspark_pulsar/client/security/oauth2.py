@@ -203,7 +203,9 @@ def _request_json(
     if answer.status != _OK:
         text = f"{where}: the identity provider answered {answer.status}{_reason(document)}"
         if answer.status in _REFUSED:
-            raise PermissionDenied(f"{text}; check the file of privateKey, audience and scope in authParams")
+            raise PermissionDenied(
+                f"{text}; check these values in authParams: audience, scope, and the file of privateKey"
+            )
         raise ConnectionFailed(text) if answer.status >= _PASSING else ProtocolError(text)
     if not isinstance(document, dict):
         raise ProtocolError(f"{where}: expected a JSON object, got another answer; check issuerUrl")

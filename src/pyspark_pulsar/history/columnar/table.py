@@ -314,9 +314,9 @@ def is_whole(
     for name in missing:
         if name in decisive:
             raise SchemaError(
-                f"table {table}: expected column {name!r}, which rows are partitioned or sorted by, to keep its type, "
-                f"got another type in the topic's schema; drop the table with pyspark-pulsar tier drop, and tier the "
-                f"topic again"
+                f"table {table}: expected the topic to keep the type of column {name!r}, because the table is "
+                f"partitioned or sorted by this column, got another type; drop the table with pyspark-pulsar tier "
+                f"drop, and tier the topic again"
             )
     if missing:
         _log.warning(

@@ -146,6 +146,6 @@ class TierNote:
     def _restored_table_fault(self, partition: TopicPartition, actual: str) -> TierMismatch:
         return TierMismatch(
             f"{partition}: expected {self.place} to contain messages up to {self.ends[partition.index]}, as before, "
-            f"got {actual}, because the table was restored to an earlier state; restore its last state, or run "
-            f"{BEGIN_AGAIN} to tier the topic from scratch"
+            f"got {actual}, because the table was restored to an earlier state; restore the table's last state, or "
+            f"run {BEGIN_AGAIN} to tier the topic from scratch"
         )

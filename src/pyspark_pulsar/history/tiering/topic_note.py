@@ -49,9 +49,9 @@ def write_note(
         if note is None and topic not in _warned_topics:
             _warned_topics.add(topic)
             _log.warning(
-                "The topic does not name its table, because the role may not set the property %s (%s). So reads cannot "
-                "notice an empty catalog, or another table. Grant the role the right to change the topic's properties, "
-                "or run one round with a role that has it: %s",
+                "The topic's properties do not name the topic's table, because the role may not set the property %s "
+                "(%s). So reads cannot detect an empty catalog or another table. Grant the role the right to change "
+                "the topic's properties, or run one round with a role that has this right: %s",
                 TIER_NOTE, fault, topic,
             )  # fmt: skip
         return note

@@ -157,7 +157,7 @@ def _is_before(file: DataFile, other: DataFile) -> bool:
 
 
 def _layout_of(file: DataFile, table: ColumnarTable) -> FileLayout | None:
-    """Return the layout of files for the schema of a file's rows. Return None if the table no longer has the schema."""
+    """Return the layout for rows of the file's schema, or None if the table no longer has this schema."""
     (number, _) = file.tiered_by or (None, None)
     text = None if number is None else table.schema_texts.get(number)
     return None if text is None else replace(table.layout(text), tiered_by=None)

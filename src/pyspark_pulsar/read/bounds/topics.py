@@ -16,9 +16,10 @@ from pyspark_pulsar.read.bounds.scalable_topics import present_layouts, refuse_f
 
 
 def discover_topics(client: BrokerClient, options: ReadOptions) -> list[TopicName]:
-    """Return the topics that the options name, or the topics that match a pattern now; sorted.
+    """Return the topics that the options name, or that currently match the pattern of the options.
 
-    A name may be the name of one partition (`x-partition-2`). If a pattern matches no topic, the result is empty.
+    The list is sorted. A name may be the name of one partition (`x-partition-2`). If the pattern matches no topic, the
+    list is empty.
 
     Raises:
         TopicNameError: A name is not a topic name.

@@ -188,12 +188,11 @@ class WindowEdges:
         self._disproved = True
         apart = abs(entry.published_ms - edge.stored_ms)
         _log.warning(
-            "%s: option 'clockSlackMs': expected publish times at most %d ms away from the time at which messages were "
-            "stored; got at least %d ms at %s, published at %d in a ledger that was %s at %d (Unix milliseconds). "
-            "The read includes ledgers up to %d ms away. Set clockSlackMs to the longest delay of a message. "
-            "This warning is logged once",
-            partition, self._given_ms, apart, entry.position, entry.published_ms,
-            "closed" if edge.is_before else "opened", edge.stored_ms, _MARGIN_FACTOR * apart,
+            "option 'clockSlackMs' is too small: expected messages to be stored within %d ms of their publish times, "
+            "got at least %d ms. Set clockSlackMs to the longest delay of a message. The read now assumes %d ms. This "
+            "warning is logged once: %s, message %s published at %d, ledger %s at %d (Unix milliseconds)",
+            self._given_ms, apart, _MARGIN_FACTOR * apart, partition, entry.position, entry.published_ms,
+            "closed" if edge.is_before else "opened", edge.stored_ms,
         )  # fmt: skip
 
 

@@ -12,8 +12,8 @@ So the query's position is the last end that was passed to `partitions`. Before 
 answers as for a new query.
 
 Trigger.AvailableNow is one micro-batch of all messages, like Trigger.Once. But Spark wraps the source if
-`spark.sql.streaming.triggerAvailableNowWrapper.enabled` is set. Then the first answer of `latestOffset` is wrong for a
-query that was restarted. Spark's next call reveals the wrong answer. So the query fails before it has read or changed
+`spark.sql.streaming.triggerAvailableNowWrapper.enabled` is set. Then the first value that `latestOffset` returns is
+wrong for a restarted query. Spark's next call reveals the wrong value. So the query fails before it has read or changed
 anything.
 
 All methods except `read` run only on the driver.

@@ -266,7 +266,7 @@ def _try_to_write(path: str, document: AuditFile) -> None:
     try:
         write_audit(path, document)
     except PulsarError as fault:
-        _log.warning("Writing the audit of a failed task failed: %s", fault)
+        _log.warning("Could not write the audit of a failed task: %s", fault)
 
 
 def _reason(fault: Exception) -> str:

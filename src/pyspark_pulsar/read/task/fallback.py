@@ -1,6 +1,6 @@
 """Fallback: reading the rest of a range from another location after its planned location has failed. Executor only.
 
-A range may be planned for another location than the broker: bookies, tiered storage, or the topic's table. Such a read
+A range may be planned for a location other than the broker: bookies, tiered storage, or the topic's table. Such a read
 can fail for reasons that have nothing to do with the query. For example, a bookie stops, an object is missing, or a
 ledger is offloaded or deleted after planning. With `readFrom=auto`, another location returns the rest of the range. The
 broker is the last of these locations, because it always knows where each entry is stored.

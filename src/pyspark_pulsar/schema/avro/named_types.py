@@ -48,7 +48,10 @@ class NamedTypes:
                 self.walk(kind, namespace, records)
 
     def root_to_change(self, root: Any) -> str | None:
-        """Return the full name of the top record, or None if columns can contain all fields of the document."""
+        """Return the full name of the root record, or None if the columns can contain every field of the document.
+
+        The result is also None if the root is not a record.
+        """
         if not self._without_column or not isinstance(root, dict) or root.get("type") not in RECORD_KINDS:
             return None
         return full_name(root["name"], root.get("namespace"), "")

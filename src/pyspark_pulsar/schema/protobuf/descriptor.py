@@ -132,8 +132,8 @@ def _well_known_file(name: str, where: str) -> descriptor_pb2.FileDescriptorProt
         generated: Any = importlib.import_module(spec)
     except (ImportError, ValueError):
         raise SchemaError(
-            f"{where}: expected the descriptors of all imports, got none of {name}; make the "
-            "descriptors with protoc --include_imports"
+            f"{where}: expected the descriptors of all imported files, but the descriptor of {name} is missing; make "
+            "the descriptors with protoc --include_imports"
         ) from None
     return descriptor_pb2.FileDescriptorProto.FromString(generated.DESCRIPTOR.serialized_pb)
 

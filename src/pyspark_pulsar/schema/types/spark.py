@@ -55,7 +55,7 @@ def arrow_schema(struct: StructType) -> pa.Schema:
         schema = to_arrow_schema(struct, **_UTC)  # type: ignore[arg-type]
     except PySparkException as error:
         raise SchemaError(
-            f"columns {struct.simpleString()}: expected types that Arrow has ({error}); "
+            f"columns {struct.simpleString()}: expected types that Arrow supports ({error}); "
             "cast or drop the column"
         ) from None
     return pa.schema([field.remove_metadata() for field in schema])

@@ -107,7 +107,7 @@ def copy_moved(
         )
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
         raise CheckpointError(
-            f"{target}: expected no such folder, or an empty one, got one with files; choose another folder"
+            f"{target}: expected a new or empty folder, got existing files; choose another folder"
         )
     shutil.copytree(where, target, dirs_exist_ok=True)
     for file in (target / "offsets").iterdir():

@@ -1,4 +1,4 @@
-"""An estimate of the hardware that a load needs, from a workload and the costs of its parts.
+"""An estimate of the hardware that a workload needs, from the costs of messages, ledgers, splits and triggers.
 
     module        contains
     quantity      numbers with units that remember their formulas

@@ -126,9 +126,9 @@ def _make_ready(sink: Sink, partitions: Sequence[str]) -> None:
             faults.append(fault)
     if faults:
         _log.warning(
-            "writing to some topic partitions failed before their transactions are aborted, so a late row may hide "
-            "the rows after it; if readers of a topic receive nothing new, run pyspark-pulsar transactions unblock "
-            "TOPIC: %s, journal %s",
+            "could not write to some topic partitions before aborting their transactions. A late row of an aborted "
+            "transaction may block the rows after it. If readers of a topic receive nothing new, run pyspark-pulsar "
+            "transactions unblock TOPIC: %s, journal %s",
             faults[0],
             sink.journal.prefix,
         )

@@ -72,10 +72,10 @@ def take_over(sink: Sink, writer: Writer, *, may_be_empty: bool = True) -> Journ
         # The journal is empty for certain only if the state was read after a fence.
         if state is None and not may_be_empty:
             raise CommitError(
-                f"the journal {sink.journal.prefix} is empty: expected the last epoch of {writer} in it. It was "
-                f"deleted, or the namespace's message TTL expired it. Or the query wrote to another topic or with "
-                f"another deliveryGuarantee before. The present epoch may already be written; check the topic for its "
-                f"rows, then set a new journal (transactionJournal)"
+                f"the journal {sink.journal.prefix} is empty: expected the last epoch of {writer}. Either the journal "
+                f"was deleted, or its messages expired (the namespace's message TTL), or the query wrote to another "
+                f"topic or with another deliveryGuarantee before. The current epoch may already be written; check the "
+                f"topic for the rows of the epoch, then set a new journal (transactionJournal)"
             )
         refuse_others(state, writer, sink.journal.prefix)
         if state is None:

@@ -76,8 +76,8 @@ class _RecordedTransaction(OpenTransaction):
         state = take_over(self._sink, job)
         if state.epoch >= EPOCH_OF_A_JOB:
             raise RunFenced(
-                f"{job}: expected it to wait for this attempt of a task, but it is decided already, with another one; "
-                f"no row of this attempt counts as written"
+                f"{job}: expected the job to wait for this attempt of a task, but the job's commit is decided already, "
+                f"with another attempt; no row of this attempt counts as written"
             )
 
 
@@ -173,7 +173,7 @@ def _abort(sink: Sink, begun: BegunTransaction) -> None:
             sink.coordinators.abort_all([begun.transaction])
     except PulsarError as fault:
         _log.warning(
-            "aborting a transaction failed; the next process that commits aborts it: %s: %s",
+            "could not abort a transaction; the next process that commits will abort the transaction: %s: %s",
             fault,
             named(begun.transaction),
         )

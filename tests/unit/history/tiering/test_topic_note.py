@@ -79,7 +79,7 @@ def test_a_role_that_may_not_change_properties(
     admin: Any = Admin(may_change=False)
     for _ in range(2):
         assert write_note(admin, tables, NAME, table, None) is None
-    assert caplog.text.count("The topic does not name its table") == 1
+    assert caplog.text.count("The topic's properties do not name the topic's table") == 1
     # The place is known, so only a weaker note is left.
     note = TierNote(IDENTIFIER, table.id)
     assert write_note(admin, tables, NAME, table, note) == note

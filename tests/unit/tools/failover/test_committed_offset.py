@@ -85,7 +85,7 @@ def test_a_copied_query_continues_with_its_state_under_another_id(checkpoint: Pa
     kept = {"metadata", "offsets/9", "offsets/10", "commits/9", "commits/10", "commits/.10.crc"}
     assert names == kept | {"state/0/0/11.delta"}
     assert json.loads((target / "metadata").read_text())["id"] != "6f"
-    with pytest.raises(CheckpointError, match=r"expected no such folder, or an empty one"):
+    with pytest.raises(CheckpointError, match=r"expected a new or empty folder"):
         copy_moved(checkpoint, target, committed_offset(checkpoint), {TOPIC: EARLIEST})
 
 

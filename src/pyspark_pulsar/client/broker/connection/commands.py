@@ -1,6 +1,6 @@
-"""Numbers and frames of the protocol's commands, and the name of the field that contains each request or answer.
+"""Type numbers and framing of the protocol's commands, and the name of the field of each request or answer.
 
-Source of the numbers: `BaseCommand.Type` in the protocol specification.
+The numbers are the values of the enum `BaseCommand.Type` in the protocol specification.
 """
 
 from __future__ import annotations

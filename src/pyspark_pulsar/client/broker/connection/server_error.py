@@ -1,6 +1,6 @@
 """Conversion of a broker's error codes to exceptions, which show who can act and whether a retry can help.
 
-Codes: `ServerError` of the protocol specification.
+The codes are the values of the enum `ServerError` in the protocol specification.
 """
 
 from __future__ import annotations

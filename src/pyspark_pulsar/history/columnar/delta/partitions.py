@@ -77,7 +77,7 @@ def table_columns(columns: pa.Schema, fields: Sequence[PartitionField], table: s
 
 
 def topic_columns(columns: pa.Schema, fields: Sequence[PartitionField]) -> pa.Schema:
-    """Return the table's columns that are columns of the topic."""
+    """Return the table's columns that also exist in the topic."""
     partition_columns = {field.column for field in fields if not is_own_column(field)}
     return pa.schema([column for column in columns if column.name not in partition_columns])
 

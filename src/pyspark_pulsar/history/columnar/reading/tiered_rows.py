@@ -58,7 +58,7 @@ class TieredRows:
         self._payloads: PayloadRows | None = None
 
     def decodes(self, group: RowGroup, names: frozenset[str]) -> bool:
-        """Return whether the columns `names` of some row of a row group must be decoded from a payload.
+        """Return whether any row of a row group needs columns in `names` that must be decoded from the row's payload.
 
         Raises:
             ColumnsUnavailable: The table does not determine one of the columns.

@@ -48,11 +48,11 @@ def check_tiered(
     for bounds, leaves in files.layouts if requested else ():
         if bounds is None:
             raise NotScannable(
-                "the table's metadata does not record which schemas tiered the rows of some files"
+                "the table's metadata does not record with which schemas the rows of some files were tiered"
             )
         present = [tiered for number, tiered in schemas.items() if bounds[0] <= number <= bounds[1]]
         if not present:
-            raise NotScannable("the table's properties lack a schema by which rows were tiered")
+            raise NotScannable("the table's properties lack a schema with which rows were tiered")
         for tiered in present:
             _check(requested, reader, tiered, leaves, absent, files.least_size)
 

@@ -35,7 +35,7 @@ def complete_parts(
     held: Mapping[TopicPartition, int],
     round_bytes: int,
 ) -> tuple[dict[TopicPartition, CompletePart], dict[TopicPartition, TopicLedgers]]:
-    """Return the part of each topic partition that the next round tiers, and the ledgers of all partitions.
+    """Return, for each topic partition, the part to tier in the next round, and the ledgers.
 
     Args:
         client: Finds the ends of the topic partitions. The caller closes the client.

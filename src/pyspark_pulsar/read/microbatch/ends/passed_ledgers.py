@@ -114,7 +114,7 @@ def skip_closed(
         }
         passed = pass_unseen(client, spans, _PASS_SECONDS)
     except PulsarError as fault:
-        _log.info("looking for completely read ledgers failed: %s", fault)
+        _log.info("could not determine which ledgers were fully read: %s", fault)
         return {}
     return {
         partition: following

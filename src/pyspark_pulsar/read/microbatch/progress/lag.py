@@ -123,9 +123,14 @@ class LagWatch:
         self._warned: set[str] = set()
 
     def measure(self, committed: Positions, ends: Positions) -> LagReport:
-        """Return the lag between `committed`, the query's present or next positions, and `ends`.
+        """Return the lag of the query, from the positions `committed` to the positions `ends`.
 
         The set of lagging partitions is always current. The size of each lag may be as old as the interval.
+
+        Args:
+            committed: The positions of the query, either now or after the present micro-batch.
+            ends: The end of each topic partition.
+
         """
         lagging = [partition for partition, end in ends.items() if committed.get(partition, EARLIEST) < end]
         self._measure_due(lagging, committed, ends)

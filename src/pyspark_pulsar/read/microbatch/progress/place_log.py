@@ -25,5 +25,5 @@ class PlaceLog:
         """
         counts = ranges_by_place(splits)
         if counts and counts.keys() != self.by_place.keys():
-            _log.info("micro-batches are now read from: %s (ranges)", places_text(counts))
+            _log.info("micro-batches are now read from (ranges per location): %s", places_text(counts))
         self.by_place = counts or self.by_place

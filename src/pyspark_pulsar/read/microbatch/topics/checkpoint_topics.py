@@ -129,8 +129,8 @@ def abandoned_topics(
     if not options.different_topics:
         raise OptionError(
             f"option {key!r} is {text!r}, but the checkpoint contains {left}: expected all topics of the checkpoint, "
-            f"because unread messages of the others would be skipped. Use the checkpoint with its own topics, or "
-            f"start a new one; to continue without those topics, set allowDifferentTopics=true"
+            f"because unread messages of an omitted topic would be skipped. Read all topics of the checkpoint, or "
+            f"start a new checkpoint; to continue without the omitted topics, set allowDifferentTopics=true"
         )
     _log.warning(
         "option %r: %r does not name all topics of the checkpoint. allowDifferentTopics=true: the query continues "

@@ -87,7 +87,7 @@ def retention_ms(admin: AdminClient, partition: TopicPartition) -> int | None:
 
 
 def remember(previous: Mapping[int, Ledger], present: TopicLedgers) -> dict[int, Ledger]:
-    """Return the value of `previous` for the next call: consecutive ledgers of the partition without a gap, by id."""
+    """Return the value of `previous` for the next call: the partition's consecutive ledgers, with no gap, by id."""
     now = present.by_id()
     return {**previous, **now} if previous.keys() & now.keys() else now
 

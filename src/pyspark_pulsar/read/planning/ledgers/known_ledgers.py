@@ -8,10 +8,10 @@ A planner stores two facts about each topic partition:
 
   * The ledgers of the last list. They are sufficient for a small range inside the open ledger, because the broker
     serves this range in one split in any case. So a stream without a lag does not list the ledgers at each trigger.
-  * All ledgers of consecutive lists without a gap. Retention may remove the ledger at whose end a stream is. Then a
-    planner can prove that nothing was lost only if an earlier list contained that ledger as closed (`data_loss`). So a
-    stream without messages lists the ledgers in the background. One trigger sends the request, and a later trigger
-    reads the answer. If a plan lists the ledgers in between, the background answer is discarded.
+  * All ledgers from consecutive lists, with no gap between the lists. Retention may remove the ledger at whose end a
+    stream is. Then a planner can prove that nothing was lost only if an earlier list showed that ledger as closed
+    (`data_loss`). So a stream without messages lists the ledgers in the background. One trigger sends the request, and
+    a later trigger reads the answer. If a plan lists the ledgers in between, the background answer is discarded.
 
 A list can be requested early, while brokers still report the ends of topics. Such an answer may be older than these
 ends. The answer is still good enough, because ledgers may also be closed, offloaded or removed before a task runs.

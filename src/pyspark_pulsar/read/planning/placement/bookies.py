@@ -120,7 +120,7 @@ def _list_bookies(
         known, unstriped = _striped(admin, costly, known, tolerated, at_any_cost=True)
     refused = unlisted or unstriped
     if refused is not None and not isinstance(refused, PermissionDenied):
-        _log.warning("Some ledgers have unknown bookies: %s", refused)
+        _log.warning("The bookies of some ledgers are unknown: %s", refused)
     bookies = tuple(sorted({*present.ids, *_bookies_of(known.values())}))
     if options.read_from == BOOKIE and refused is not None and not bookies:
         raise refused

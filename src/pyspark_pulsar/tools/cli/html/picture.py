@@ -212,7 +212,7 @@ def _bar(canvas: _Canvas, segment: Segment, top: int, size: tuple[float, float])
 
 
 def _size_bar(segment: Segment, top: int, size: tuple[float, float]) -> str:
-    """Return the lower bar of a ledger, or a ring if the ledger is empty."""
+    """Return the bar for the size of a ledger, which is below the ledger's bar. For an empty ledger, return a ring."""
     x, length = size
     if not segment.ledger.size:
         radius = _EMPTY / 2 - 1

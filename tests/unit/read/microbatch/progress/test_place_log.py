@@ -32,6 +32,6 @@ def test_a_change_of_locations_is_logged_once(caplog: pytest.LogCaptureFixture) 
         places.note([Split(A, MIDDLE, END, (NEAR,))])
     assert places.by_place == {"broker": 1}
     assert [record.getMessage() for record in caplog.records] == [
-        "micro-batches are now read from: bookie 2, broker 1 (ranges)",
-        "micro-batches are now read from: broker 1 (ranges)",
+        "micro-batches are now read from (ranges per location): bookie 2, broker 1",
+        "micro-batches are now read from (ranges per location): broker 1",
     ]
