@@ -306,16 +306,16 @@ test-former-spark: server $(FORMER_BYTECODE) ## A few of them on PySpark 4.2
 	  stream/test_streaming.py::test_restarts_while_a_producer_sends_neither_lose_nor_repeat[plain])
 
 # SECONDS is a variable of the shell's own, so only one from the command line counts.
-FUZZ_SECONDS := $(if $(findstring command,$(origin SECONDS)),$(SECONDS),60)
+RUN_SECONDS := $(if $(findstring command,$(origin SECONDS)),$(SECONDS),60)
 # The coverage is that of the kernel's own code: its dependencies are those that `make build` compiled.
 .PHONY: fuzz
 fuzz: $(VENV_DONE) ## Fuzz frames, entries and payloads for a minute in all; make fuzz SECONDS=3600 for longer
 	RUSTC_WORKSPACE_WRAPPER="$(CURDIR)/kernel/fuzz/rustc-with-coverage" \
 	  cargo build --quiet $(CARGO_TESTS) -p pyspark-pulsar-fuzz
-	$(BIN)/python scripts/fuzz.py --seconds $(FUZZ_SECONDS) --programs $(CARGO_TARGET_DIR)/release \
+	$(BIN)/python scripts/fuzz.py --seconds $(RUN_SECONDS) --programs $(CARGO_TARGET_DIR)/release \
 	  --corpus $(CACHE)/fuzz
 
-SIMULATED = $(BIN)/python tests/simulation/run.py --seconds $(if $(findstring command,$(origin SECONDS)),$(SECONDS),60) \
+SIMULATED = $(BIN)/python tests/simulation/run.py --seconds $(RUN_SECONDS) \
   $(if $(SEED),--seed $(SEED))
 .PHONY: simulate simulate-mutations
 simulate: $(BUILD_DONE) ## Run the exactly-once sink on simulated brokers, in many orders of events; make simulate SECONDS=3600 SEED=1

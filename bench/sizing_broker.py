@@ -148,7 +148,9 @@ class _Connection(socketserver.BaseRequestHandler):
             k, entry = cluster.ledgers - 1, cluster.open_entries
         else:
             k, entry = cluster.place_of(start.ledgerId), start.entryId
-            if k < 0:  # As in Pulsar, the ledger id is lower than the id of the topic's first ledger.
+            if (
+                k < 0
+            ):  # The requested ledger is before the topic's first ledger, so Pulsar starts at the first entry.
                 k, entry = 0, 0
         cursor = _Cursor(number, k, entry, (cluster.ledger_id(number, k), entry))
         self._cursors[asked.consumer_id] = cursor

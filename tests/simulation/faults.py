@@ -85,8 +85,6 @@ class Trouble:
             self._faults.setdefault(fault.request, []).append(fault)
         self.requests = 0
         """Number of requests so far."""
-        self.delays: list[float] = []
-        """Seconds of each fault that delays something."""
         self.on_suspended: Callable[[Process, float], None] = lambda _, __: None
 
     def on_request(self, broker: Broker, link: Link, handle: Callable[[], None]) -> float | None:
@@ -106,7 +104,7 @@ class Trouble:
             handle()
         for fault in faults:
             self._strike(fault, broker, link)
-        return self._delay(_SUSPEND_SECONDS, stalls[0]) if stalls else None
+        return _selected(_SUSPEND_SECONDS, stalls[0]) if stalls else None
 
     def _strike(self, fault: Fault, broker: Broker, link: Link) -> None:
         self._world.say(link.process.name, f"request {fault.request}: {KINDS[fault.kind]}")
@@ -116,9 +114,9 @@ class Trouble:
             case Kind.KILL:
                 self._world.kill(link.process)
             case Kind.FREEZE:
-                broker.frozen_until = self._world.now + self._delay(_FREEZE_SECONDS, fault)
+                broker.frozen_until = self._world.now + _selected(_FREEZE_SECONDS, fault)
             case Kind.CRASH:
-                self._cluster.crash(broker, self._delay(_CRASH_SECONDS, fault))
+                self._cluster.crash(broker, _selected(_CRASH_SECONDS, fault))
             case Kind.UNLOAD:
                 self._unload(fault)
             case Kind.STALL:
@@ -145,11 +143,10 @@ class Trouble:
             self._suspend(target, fault)
 
     def _suspend(self, process: Process, fault: Fault) -> None:
-        seconds = self._delay(_SUSPEND_SECONDS, fault)
+        seconds = _selected(_SUSPEND_SECONDS, fault)
         self._world.suspend(process, seconds)
         self.on_suspended(process, seconds)
 
-    def _delay(self, seconds: tuple[float, ...], fault: Fault) -> float:
-        delay = seconds[fault.chance % len(seconds)]
-        self.delays.append(delay)
-        return delay
+
+def _selected(seconds: tuple[float, ...], fault: Fault) -> float:
+    return seconds[fault.chance % len(seconds)]

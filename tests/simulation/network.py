@@ -163,14 +163,7 @@ class Socket:
         self._link.to_server(bytes(data))
 
     def recv(self, _: int) -> bytes:
-        if self._link is None:
-            return b""
-        try:
-            return self._link.receive(self._seconds)
-        except ConnectionResetError:
-            if self._link is None:
-                return b""
-            raise
+        return b"" if self._link is None else self._link.receive(self._seconds)
 
     def shutdown(self, _: int) -> None:
         if self._link is not None:

@@ -12,6 +12,7 @@ import os
 import secrets
 import sys
 import time
+from contextlib import nullcontext
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
@@ -50,29 +51,25 @@ def _search(name: str | None, seed: int, seconds: float, workers: int) -> tuple[
     over = context.Event()
 
     def work(index: int) -> None:
-        def goes_on(count: int) -> bool:
-            if count and count % 8 == 0:
-                with counter.get_lock():
-                    counter.value += 8
-            return time.monotonic() - began < seconds and not over.is_set()
+        def goes_on() -> bool:
+            if over.is_set() or time.monotonic() - began >= seconds:
+                return False
+            with counter.get_lock():
+                counter.value += 1
+            return True
 
-        if name is None:
-            _, case, outcome = first_broken(random_cases(seed + index, workers), goes_on)
-        else:
-            with mutated(name):
-                _, case, outcome = first_broken(random_cases(seed + index, workers), goes_on)
-        if case is not None and outcome is not None:
+        with nullcontext() if name is None else mutated(name):
+            broken = first_broken(random_cases(seed + index, workers), goes_on)
+        if broken is not None:
             over.set()
-            found.put(shrunk(case, outcome) if name is None else case)
+            found.put(shrunk(*broken) if name is None else broken[0])
 
     processes = [context.Process(target=work, args=(index,)) for index in range(workers)]
     for process in processes:
         process.start()
-    broken = None
     for process in processes:
         process.join()
-    if not found.empty():
-        broken = found.get()
+    broken = None if found.empty() else found.get()
     return counter.value, time.monotonic() - began, broken
 
 

@@ -38,19 +38,14 @@ def single_faults(size: Size) -> Iterator[Case]:
                 yield Case(0, size, (Fault(request, kind, chance),), ())
 
 
-def first_broken(
-    cases: Iterator[Case], goes_on: Callable[[int], bool]
-) -> tuple[int, Case | None, Outcome | None]:
-    """Run cases until one breaks a promise. Return the number of runs, the case and its outcome."""
-    count = 0
-    for case in cases:
-        if not goes_on(count):
-            break
+def first_broken(cases: Iterator[Case], goes_on: Callable[[], bool]) -> tuple[Case, Outcome] | None:
+    """Run cases until one breaks a promise, and return the case and its outcome. Stop when `goes_on` returns False."""
+    while goes_on():
+        case = next(cases)
         outcome = run_case(case)
-        count += 1
         if outcome.faults:
-            return count, case, outcome
-    return count, None, None
+            return case, outcome
+    return None
 
 
 def shrunk(case: Case, outcome: Outcome) -> Case:

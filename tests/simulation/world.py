@@ -95,7 +95,7 @@ class World:
         self._number = 0
         self._ended = False
 
-    # What threads call
+    # Methods for threads
 
     @property
     def fiber(self) -> Fiber:
@@ -222,13 +222,11 @@ class World:
             else:
                 raise Stuck("every thread waits for another one")
 
-    def close(self) -> None:
-        """End all threads. No run may follow."""
+    def close(self, processes: list[Process]) -> None:
+        """End all threads of the processes. No run may follow."""
         self._ended = True
         self._timers.clear()
         self._ready.clear()
-
-    def end_fibers(self, processes: list[Process]) -> None:
         for process in processes:
             for fiber in list(process.fibers):
                 self._end(fiber)

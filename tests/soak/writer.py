@@ -42,7 +42,7 @@ class _Line:
 
     @property
     def name(self) -> str:
-        return f"{self.partition.rpartition('/')[2]} {self.kind}"
+        return _name(self.partition, self.kind)
 
     @property
     def unanswered(self) -> int:
@@ -54,6 +54,10 @@ class _Line:
         number = self.next_numbers[key]
         self.next_numbers[key] += 1
         return key, number
+
+
+def _name(partition: str, kind: str) -> str:
+    return f"{partition.rpartition('/')[2]} {kind}"
 
 
 class Writer:
@@ -129,7 +133,7 @@ class Writer:
             try:
                 return self._client.create_producer(
                     partition,
-                    producer_name=f"{partition.rpartition('/')[2]} {kind} {replaced}",
+                    producer_name=f"{_name(partition, kind)} {replaced}",
                     # Without an initial id, the client (3.13) restarts its count when its first connection breaks
                     # before the first receipt. Messages with the same numbers still wait to be sent again. The broker
                     # then treats new messages as repeated ones, confirms them, and drops them. The client's binding

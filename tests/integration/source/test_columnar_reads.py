@@ -171,8 +171,8 @@ HOLDING = {
     "filtered": lambda frame: frame.where("text > '5' and list[0] is not null").select("inner.x"),
 }  # fmt: skip
 """Operators that keep values of a batch after the next one was read."""
-# By rows, Spark's own reader of Python data sources closes its memory when LIMIT ends the task. The thread that feeds
-# TRANSFORM can still read at that moment, and then Spark reports a leak of its own.
+# If columns are off, Spark's own reader of Python data sources frees its memory when LIMIT ends the task. Another
+# thread, which feeds TRANSFORM, can still read at that moment. Spark then reports a leak.
 WITHOUT_LIMIT = {"transform, limit": "transform"}
 LIMITS = {"transform, limit": 3}
 

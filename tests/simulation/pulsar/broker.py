@@ -290,7 +290,7 @@ class Cluster:
         if known is not None and known.link is not link:
             self._error(link, request.request_id, _BUSY, f"producer {name} is connected")
             return
-        producer = OpenProducer(link, request.producer_id, name, is_exclusive, request.txn_enabled)
+        producer = OpenProducer(link, request.producer_id, name, is_exclusive)
         topic.producers[name] = producer
         link.state[("producer", request.producer_id)] = (topic, producer)
         if request.initial_subscription_name:

@@ -35,7 +35,6 @@ class OpenProducer:
     producer_id: int
     name: str
     is_exclusive: bool
-    is_transactional: bool
 
 
 @dataclass(eq=False)

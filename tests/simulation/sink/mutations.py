@@ -11,6 +11,7 @@ from pyspark_pulsar.client.broker.producer import Producer
 from pyspark_pulsar.client.broker.transaction_coordinator import Coordinators, OpenTransaction
 from pyspark_pulsar.write.exactly_once import abort, epochs, recovery, task
 from pyspark_pulsar.write.exactly_once.journal import Decider, Journal
+from pyspark_pulsar.write.exactly_once.journal_topic import JournalTopic
 
 Patch = tuple[object, str, Any]
 
@@ -69,7 +70,7 @@ MUTATIONS: dict[str, Callable[[], list[Patch]]] = {
     ],
     "no fence is read": lambda: [(Journal, "_fenced_state", _without_fence)],
     "no exclusive producer": lambda: [
-        (epochs_topic(), "writer", _writer_without_exclusion(epochs_topic().writer))
+        (JournalTopic, "writer", _writer_without_exclusion(JournalTopic.writer))
     ],
     "buffers are not made ready": lambda: [(abort, "_make_ready", lambda *_: None)],
     "partitions are read once": lambda: [(abort, "_READINGS", 1)],
@@ -93,12 +94,6 @@ MUTATIONS: dict[str, Callable[[], list[Patch]]] = {
     ],
     "a task sends after its time": lambda: [(OpenTransaction, "require_time", lambda _: None)],
 }
-
-
-def epochs_topic() -> Any:
-    from pyspark_pulsar.write.exactly_once.journal_topic import JournalTopic
-
-    return JournalTopic
 
 
 @contextmanager

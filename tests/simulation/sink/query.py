@@ -21,6 +21,7 @@ from pyspark_pulsar.client.broker.client_pool import IDLE_SECONDS, ClientPool
 from pyspark_pulsar.errors import CommitUnfinished, PulsarError
 from pyspark_pulsar.model.topic import TopicName
 from pyspark_pulsar.options import WriteOptions, parse_options
+from pyspark_pulsar.schema.write.write_schema import resolve_write_schema
 from pyspark_pulsar.write import task as write_task
 from pyspark_pulsar.write.exactly_once import delivery as delivery_module, task as exactly_once_task
 from pyspark_pulsar.write.exactly_once.delivery import ExactlyOnce
@@ -122,7 +123,7 @@ class SinkRun:
         self.target = Target(
             TopicName.parse(TOPIC),
             tuple(f"{TOPIC}-partition-{index}" for index in range(size.partitions)),
-            _write_schema(),
+            resolve_write_schema(_COLUMNS, None, topic=TOPIC),
         )
         self.trouble = Trouble(self.world, self.cluster, case.faults, lambda: self.processes)
         self.trouble.on_suspended = self._suspended
@@ -209,8 +210,7 @@ class SinkRun:
         except Stuck as fault:
             faults.append(str(fault))
         finally:
-            world.close()
-            world.end_fibers(self.processes)
+            world.close(self.processes)
         return Outcome(faults, self.trouble.requests, tuple(world.choices.made), world.history)
 
     def _check(self) -> list[str]:
@@ -303,12 +303,6 @@ def _rows(epoch: int, task: int, count: int) -> Any:
     for row in range(count):
         value = f"<{epoch},{task},{row}>".encode()
         yield pa.RecordBatch.from_arrays([pa.array([value], pa.binary())], schema=_COLUMNS)
-
-
-def _write_schema() -> Any:
-    from pyspark_pulsar.schema.write.write_schema import resolve_write_schema
-
-    return resolve_write_schema(_COLUMNS, None, topic=TOPIC)
 
 
 def _present_epoch() -> tuple[str, str, int]:
