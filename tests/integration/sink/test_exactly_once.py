@@ -125,7 +125,7 @@ def test_a_new_checkpoint_at_the_same_path_needs_no_command(
     run_stream(topic, tmp_path / "checkpoint")
     shutil.rmtree(tmp_path / "checkpoint")
     run_stream(topic, tmp_path / "checkpoint", send_more=False)
-    with pytest.raises(Exception, match=r"is empty: .* Or the query wrote to another topic"):
+    with pytest.raises(Exception, match=r"is empty: .* or the query wrote to another topic"):
         run_stream(f"{topic}-other", tmp_path / "checkpoint")
     assert values(official, topic) == expected(5) + expected(5)
 
