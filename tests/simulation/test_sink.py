@@ -17,13 +17,13 @@ from simulation.sink.query import Case, Size, random_case, run_case
 SMALLEST = Size(epochs=1, tasks=2, rows=1, partitions=1)
 SECONDS = 60.0
 FOUND_BY = {
-    "no marker": 122,
-    "markers are not read": 35,
-    "answers to commits are ignored": 35,
-    "no exclusive producer": 69,
+    "no marker": 134,
+    "markers are not read": 1629,
+    "answers to commits are ignored": 1629,
+    "no exclusive producer": 925,
     "a decision counts as committed": 1,
     "a takeover does not commit": 1,
-    "messages of transactions are sent again": 64,
+    "messages of transactions are sent again": 106,
 }
 """A seed that finds the mutation. After a change of the code, the test searches for another seed."""
 
@@ -44,6 +44,16 @@ def test_seeds_decide_the_order_of_events() -> None:
 
 def test_without_faults_no_request_is_repeated() -> None:
     assert run_case(Case(0, SMALLEST, (), ())).requests == run_case(Case(0, SMALLEST, (), ())).requests < 200
+
+
+@pytest.mark.parametrize("partitions", [1, 4])
+@pytest.mark.parametrize("seconds", [0.005, 0.2, 3.0])
+def test_a_task_waits_until_transaction_buffers_recover(seconds: float, partitions: int) -> None:
+    """Brokers refuse transactional messages until they begin to recover the buffer of a loaded topic."""
+    size = Size(epochs=1, tasks=1, partitions=partitions, until_recovery=(seconds,))
+    outcome = run_case(Case(0, size, (), ()), keeps_history=True)
+    assert outcome.faults == []
+    assert [event for event in outcome.history if "fails" in event[2]] == []
 
 
 def test_single_faults_keep_the_promises() -> None:

@@ -5,17 +5,27 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar
 
-from tenacity import RetryCallState, Retrying, retry_if_exception_type, wait_random_exponential
+from tenacity import RetryCallState, Retrying, retry_if_exception_type
 
-from pyspark_pulsar.runtime import time
+from pyspark_pulsar.runtime import random, time
 
 Answer = TypeVar("Answer")
+
+
+def pause_seconds(failures: int) -> float:
+    """Return a random pause before the next attempt, in seconds. The longest pause doubles from 0.1 s to 2 s.
+
+    Args:
+        failures: The number of failures in a row, at least 1.
+
+    """
+    return random.uniform(0.0, min(2.0, 0.1 * 2 ** min(failures - 1, 10)))
 
 
 def retry(
     call: Callable[[], Answer], passing: type[Exception], seconds: Callable[[Exception], float]
 ) -> Answer:
-    """Repeat `call` until it returns without an error. The pauses between calls are random and at most 2 s.
+    """Repeat `call` until it returns without an error, with the pauses of `pause_seconds`.
 
     Args:
         call: The function to call. Repeating the call must be safe.
@@ -41,7 +51,7 @@ def retry(
     return Retrying(
         retry=retry_if_exception_type(passing),
         stop=is_over,
-        wait=wait_random_exponential(multiplier=0.1, max=2.0),
+        wait=lambda state: pause_seconds(state.attempt_number),
         sleep=time.sleep,
         reraise=True,
     )(call)

@@ -65,6 +65,7 @@ class TopicSender:
                 options.send_timeout_ms / 1000,
                 encrypted=bool(options.encryption_keys),
                 transactional=terms.transaction is not None,
+                before_sending=None if terms.transaction is None else terms.transaction.require_time,
                 sends_again=terms.transaction is None,
                 name=options.producer_name,
             )
@@ -161,12 +162,9 @@ class TopicSender:
                 f"topic {self._target.topic}: expected an open topic before rows are sent, got a closed one; report "
                 f"this as a bug"
             )
-        transaction = self._terms.transaction
         for frames in encoder.encode(batch, time.time_ns() // 1_000_000):
             producer = self.producers[frames.partition]
             producer.await_below(share)
-            if transaction is not None:
-                transaction.require_time()
             producer.send(frames)
 
     def await_receipts(self) -> None:

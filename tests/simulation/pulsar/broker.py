@@ -17,6 +17,7 @@ from simulation.pulsar.topic import (
     ABORT,
     COMMIT,
     NO_SNAPSHOT,
+    NOT_STARTED,
     NOTHING,
     PLAIN,
     READY,
@@ -29,7 +30,7 @@ from simulation.pulsar.topic import (
 from simulation.world import World
 
 ASSIGN: Final = "persistent://pulsar/system/transaction_coordinator_assign"
-_NOT_READY, _NOT_FOUND, _BUSY, _NOT_ALLOWED = 6, 11, 16, 22
+_NOT_PERSISTED, _NOT_READY, _NOT_FOUND, _BUSY, _NOT_ALLOWED = 2, 6, 11, 16, 22
 _NO_COORDINATOR, _INVALID_STATUS, _NO_TRANSACTION, _FENCED = 20, 21, 24, 25
 _EXCLUSIVE_WITH_FENCING = 3
 _SEND: Final = 6
@@ -98,6 +99,8 @@ class Cluster:
         self.recovering_until: dict[int, float] = {}
         self.on_request: Callable[[Broker, Link, Callable[[], None]], float | None] = lambda *call: call[2]()
         """A function that lets a broker handle a request. It returns seconds if the request arrives later instead."""
+        self.seconds_until_recovery: Callable[[], float] = lambda: 0.0
+        """The time after which the transaction buffer of a loaded topic begins to recover."""
         self._next_ledger = 1
         self._next_producer = 0
         self._handlers: dict[int, Callable[[Broker, Link, Any, bytes], None]] = {
@@ -148,11 +151,21 @@ class Cluster:
             topic.is_blind = True
             self.world.at(self.world.now + _BLIND_SECONDS, lambda: self._shows(topic))
         topic.loaded_at = self.world.now
+        topic.state = NOT_STARTED
+        if seconds := self.seconds_until_recovery():
+            self.world.at(self.world.now + seconds, lambda: self._recover(topic))
+        else:
+            self._recover(topic)
+
+    def _recover(self, topic: Topic) -> None:
+        if not topic.is_loaded or topic.state != NOT_STARTED:
+            return
         if topic.has_snapshot:
             topic.state = RECOVERING
             self.world.at(self.world.now + _RECOVERY_SECONDS, lambda: self._recovered(topic))
         else:
             topic.state = NO_SNAPSHOT
+            self._dispatch(topic)
 
     def _shows(self, topic: Topic) -> None:
         topic.is_blind = False
@@ -168,14 +181,18 @@ class Cluster:
         """Close a topic. Its producers and consumers must look it up again."""
         if not topic.is_loaded:
             return
-        for producer in list(topic.producers.values()):
-            close = wire.CommandCloseProducer(producer_id=producer.producer_id, request_id=0)
-            self._send(producer.link, number.CLOSE_PRODUCER, close_producer=close)
+        self._disconnect_producers(topic)
         for consumer in topic.consumers:
             closing = wire.CommandCloseConsumer(consumer_id=consumer.consumer_id, request_id=0)
             self._send(consumer.link, number.CLOSE_CONSUMER, close_consumer=closing)
         topic.forget()
         self.owners.pop(topic.name, None)
+
+    def _disconnect_producers(self, topic: Topic) -> None:
+        for producer in topic.producers.values():
+            close = wire.CommandCloseProducer(producer_id=producer.producer_id, request_id=0)
+            self._send(producer.link, number.CLOSE_PRODUCER, close_producer=close)
+        topic.producers.clear()
 
     def forget_link(self, link: Link) -> None:
         for topic in self.topics.values():
@@ -274,10 +291,7 @@ class Cluster:
                 return
             if not request.HasField("topic_epoch"):
                 topic.epoch = 0 if topic.epoch is None else topic.epoch + 1
-            for other in list(topic.producers.values()):
-                close = wire.CommandCloseProducer(producer_id=other.producer_id, request_id=0)
-                self._send(other.link, number.CLOSE_PRODUCER, close_producer=close)
-            topic.producers.clear()
+            self._disconnect_producers(topic)
             answer.topic_epoch = topic.epoch or 0
         elif any(other.is_exclusive for other in topic.producers.values()):
             self._error(link, request.request_id, _BUSY, "the topic has an exclusive producer")
@@ -321,6 +335,12 @@ class Cluster:
         """Store a message of a transaction, as soon as the buffer is ready. Its first one makes a snapshot first."""
         if topic.producers.get(producer.name) is not producer:
             return
+        if topic.state == NOT_STARTED:
+            # The topic disconnects all its producers, as after every message that it could not store.
+            self._disconnect_producers(topic)
+            text = f"Transaction Buffer recover failed, the current state is: {topic.state}"
+            self._refuse(producer.link, send, _NOT_PERSISTED, text)
+            return
         if topic.state == NO_SNAPSHOT:
             topic.state = RECOVERING
             self.world.at(self.world.now + _SNAPSHOT_SECONDS, lambda: self._snapshot_taken(topic))
@@ -330,12 +350,15 @@ class Cluster:
             return
         transaction = (send.txnid_most_bits, send.txnid_least_bits)
         if topic.has_ended(transaction):
-            error = wire.CommandSendError(producer_id=send.producer_id, sequence_id=send.sequence_id)
-            error.error, error.message = _NOT_ALLOWED, f"Transaction {transaction} has been ended."
-            self._send(producer.link, number.SEND_ERROR, send_error=error)
+            self._refuse(producer.link, send, _NOT_ALLOWED, f"Transaction {transaction} has been ended.")
             return
         entry = topic.append_rows(tail, transaction)
         self._receipt(producer.link, send, entry.at)
+
+    def _refuse(self, link: Link, send: Any, code: int, text: str) -> None:
+        error = wire.CommandSendError(producer_id=send.producer_id, sequence_id=send.sequence_id)
+        error.error, error.message = code, text
+        self._send(link, number.SEND_ERROR, send_error=error)
 
     def _snapshot_taken(self, topic: Topic) -> None:
         if topic.is_loaded and topic.state == RECOVERING and not topic.has_snapshot:
@@ -406,6 +429,10 @@ class Cluster:
         topic, consumer = link.state.get(("consumer", request.consumer_id), (None, None))
         if topic is None or consumer not in topic.consumers:
             self._error(link, request.request_id, _NOT_READY, "the consumer is closed")
+            return
+        if topic.is_recovering:
+            later = self.world.now + _STEP_SECONDS
+            self.world.at(later, lambda: self._last_message_id(broker, link, command, tail))
             return
         answer = wire.CommandGetLastMessageIdResponse(request_id=request.request_id)
         ledger, entry = topic.last_shown
@@ -522,7 +549,7 @@ class Cluster:
                     self.world.at(self.world.now + _RETRY_SECONDS, step)
                     return
                 self.load(topic)
-                if topic.state == RECOVERING and topic.has_snapshot:
+                if topic.is_recovering:
                     self.world.at(self.world.now + _STEP_SECONDS, step)
                     return
                 kind = COMMIT if meta.status == COMMITTING else ABORT

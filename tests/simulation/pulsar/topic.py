@@ -15,7 +15,7 @@ Transaction = tuple[int, int]
 At = tuple[int, int]
 """Ledger id and entry id."""
 
-NO_SNAPSHOT, RECOVERING, READY = "NoSnapshot", "Initializing", "Ready"
+NOT_STARTED, NO_SNAPSHOT, RECOVERING, READY = "None", "NoSnapshot", "Initializing", "Ready"
 PLAIN, ROWS, COMMIT, ABORT = "plain", "rows", "commit", "abort"
 NOTHING: Final = (-1, -1)
 
@@ -131,9 +131,14 @@ class Topic:
         return transaction[1] <= self.low_water_marks.get(transaction[0], -1)
 
     @property
+    def is_recovering(self) -> bool:
+        """Return whether the buffer has not recovered since the topic was loaded."""
+        return self.state == NOT_STARTED or (self.state == RECOVERING and self.has_snapshot)
+
+    @property
     def readable(self) -> list[Entry]:
         """Return the entries that are before the first message of an open transaction."""
-        if self.state == RECOVERING or self.is_blind:
+        if self.state in (NOT_STARTED, RECOVERING) or self.is_blind:
             return []
         first = next(iter(self.open_transactions.values()), None)
         return self.entries if first is None else [entry for entry in self.entries if entry.at < first]

@@ -65,6 +65,8 @@ class Size:
     rows: int = 2
     partitions: int = 2
     brokers: int = 1
+    until_recovery: tuple[float, ...] = (0.0, 0.0, 0.0, 0.0, 0.0, 0.005, 0.2, 3.0)
+    """The times in seconds after which the transaction buffers of loaded topics begin to recover."""
 
 
 @dataclass(frozen=True)
@@ -109,6 +111,7 @@ class SinkRun:
         self.world = World(Choices(case.seed, case.choices))
         self.world.keeps_history = keeps_history
         self.cluster = Cluster(self.world, size.brokers)
+        self.cluster.seconds_until_recovery = self._seconds_until_recovery
         self.committed = -1
         """The last epoch in the query's checkpoint."""
         self.processes: list[Process] = []
@@ -155,6 +158,9 @@ class SinkRun:
         self.world.say(process.name, f"fails: {type(fault).__name__}: {fault}")
         if match := _LOSS.search(str(fault)):
             self.lost = (int(match[1]), frozenset(map(int, match[2].split(", "))))
+
+    def _seconds_until_recovery(self) -> float:
+        return self.size.until_recovery[self.world.choices.below(len(self.size.until_recovery))]
 
     def _suspended(self, process: Process, seconds: float) -> None:
         """Start another driver while one is suspended, as a cluster manager does that believes it is dead."""

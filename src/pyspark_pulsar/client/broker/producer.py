@@ -8,8 +8,8 @@
             |                                       | temporary SEND_ERROR, a receipt out of order    |
             |                                       | any other SEND_ERROR; a receipt that does not   | failed
             |                                       | prove that the frame is stored (`NotStored`)    |
-    lost    | receipts are ignored                  | the task's thread calls `send` or `await_below` | opening
-            |                                       | the same call, if a frame is unconfirmed and    | none: it raises
+    lost    | receipts are ignored, unless          | the task's thread calls `send` or `await_below` | opening
+            | `sends_again` is False                | the same call, if a frame is sent and           | none: it raises
             |                                       | `sends_again` is False                          |
     failed  | `send` and `await_below` raise the    | none                                            |
             | first failure                         |                                                 |
@@ -40,12 +40,14 @@ from pyspark_pulsar.client.broker.connection.commands import (
 from pyspark_pulsar.client.broker.connection.connection import Connection
 from pyspark_pulsar.client.broker.connection.server_error import (
     UNKNOWN_ERROR,
+    MessageRefused,
     NotReady,
     ProducerBusy,
     server_error,
 )
 from pyspark_pulsar.client.broker.connection.transport import SendFrames
 from pyspark_pulsar.client.broker.unconfirmed import NotStored, Unconfirmed
+from pyspark_pulsar.client.retries import pause_seconds
 from pyspark_pulsar.client.wire import commands_pb2 as wire
 from pyspark_pulsar.errors import (
     ConnectionFailed,
@@ -83,6 +85,7 @@ class Producer:
         exclusive: bool = False,
         sends_again: bool = True,
         transactional: bool = False,
+        before_sending: Callable[[], None] | None = None,
         keep_for: str | None = None,
         name: str | None = None,
         on_stored: Callable[[int, tuple[int, int] | None], None] | None = None,
@@ -99,7 +102,10 @@ class Producer:
             exclusive: Whether to fence all other producers of the topic. If another client fences the topic later, this
                 producer fails with `WriterFenced`.
             sends_again: If False, the producer fails when a receipt may be lost, so that no message is stored twice.
-            transactional: Whether to send messages in transactions.
+            transactional: Whether to send messages in transactions. The producer then waits for the receipt of its
+                first frame before it sends others. Brokers refuse transactional messages for a moment after they have
+                loaded a topic.
+            before_sending: A function that is called before frames are sent. Frames are not sent if it raises.
             keep_for: The name of a durable subscription, which the broker creates if it is missing. The topic retains
                 messages until this subscription acknowledges the messages.
             name: The producer name that the user chose; None lets the broker choose a name. If the user chooses the
@@ -133,7 +139,10 @@ class Producer:
         self._epoch = 0
         self._connection: Connection | None = None
         self._changed = threading.Condition()
-        self._unconfirmed = Unconfirmed(sends_again=sends_again)
+        self._unconfirmed = Unconfirmed(sends_again=sends_again, first_alone=transactional)
+        self._before_sending = before_sending
+        self._failures = 0
+        """Number of temporary failures since the last receipt."""
         self._lost: ConnectionFailed | None = None
         self._failure: PulsarError | None = None
 
@@ -216,6 +225,9 @@ class Producer:
             error = command.send_error
             failure = server_error(error.error, error.message, f"sending to {self.topic}")
             if isinstance(failure, NotReady):
+                if isinstance(failure, MessageRefused):
+                    with self._changed:
+                        self._unconfirmed.refuse(error.sequence_id)
                 self.on_closed(failure)
             elif error.error == UNKNOWN_ERROR:
                 # One reason for this error is a repeated message that the broker received earlier, but has not stored
@@ -237,7 +249,7 @@ class Producer:
     def _confirm(self, sequence_id: int, *, stored: bool) -> bool:
         """Record a receipt. Return whether this receipt is the first one for its frame."""
         with self._changed:
-            if self._lost is not None or not self._unconfirmed:
+            if not self._unconfirmed or (self._lost is not None and self._sends_again):
                 return False  # All unconfirmed frames will be sent again.
             is_oldest = sequence_id == self._unconfirmed.oldest_id
             # If the user chooses the sequence ids, a known id means that the user has written the message before.
@@ -250,6 +262,7 @@ class Producer:
             except NotStored:
                 self._fail(self._not_stored(sequence_id))
                 return False
+            self._failures = 0
             if fault is not None:
                 self._lost = ConnectionFailed(f"{self.topic}: {fault}")
             self._changed.notify_all()
@@ -274,7 +287,9 @@ class Producer:
     def send(self, frames: SendFrames) -> None:
         """Send frames without waiting for their receipts.
 
-        Only the last chunk of a chunked message is sent later, after the broker has confirmed the other chunks.
+        A chunked message is the exception: the call waits until the broker has confirmed all chunks except the last
+        one. In a transaction, later calls of `send` and `await_below` send the frames that wait for the receipt of the
+        producer's first frame.
 
         Raises:
             SendError: The broker has refused a frame.
@@ -290,7 +305,7 @@ class Producer:
         with self._changed:
             self._raise_failure()
             self._unconfirmed.add(frames, time.monotonic())
-        self._send_all()
+        self._send_all(waits_for_first=False)
 
     def await_below(self, most_bytes: int) -> None:
         """Wait until fewer than `most_bytes` bytes of frames are unconfirmed.
@@ -341,14 +356,23 @@ class Producer:
         """
         return self._topic_epoch
 
-    def _send_all(self) -> None:
-        """Send the frames that have not been sent on the current connection."""
+    def _send_all(self, *, waits_for_first: bool = True) -> None:
+        """Send the frames that have not been sent on the current connection.
+
+        Args:
+            waits_for_first: Whether to wait for the receipt of the first frame, if other frames wait for it.
+
+        """
         while True:
             with self._changed:
                 self._raise_failure()
                 if self._unconfirmed.is_all_sent:
                     return
+                if self._unconfirmed.waits_for_first and self._lost is None and not waits_for_first:
+                    return
                 self._check_deadline()
+                if self._before_sending is not None:
+                    self._before_sending()
                 connection = self._connection if self._lost is None else None
                 part = None if connection is None else self._unconfirmed.take(time.monotonic())
                 if connection is not None and part is None:
@@ -363,20 +387,24 @@ class Producer:
                 self.on_closed(lost)
 
     def _recover(self) -> None:
-        with self._changed:
-            oldest = self._unconfirmed.oldest_since if self._unconfirmed else time.monotonic()
-        if not self._sends_again:
-            with self._changed:
-                if self._unconfirmed:
-                    raise SendError(
-                        f"{self.topic}: expected a receipt for every message, but the connection or the topic was lost "
-                        f"({self._lost}) before all receipts arrived; a repetition could store messages twice, so "
-                        f"this attempt ends and none of its messages counts as written"
-                    )
-        patience = max(0.1, oldest + self._timeout_seconds - time.monotonic())
         self._client.forget_owner(self.topic)
-        # The producer may still be open on the broker, on a connection that other callers can use.
+        # The producer may still be open on the broker, on a connection that other callers can use. The broker's answer
+        # arrives after the receipts and refusals of all sent frames.
         self.close()
+        with self._changed:
+            if self._unconfirmed.sent and not self._sends_again:
+                raise SendError(
+                    f"{self.topic}: expected a receipt for every message, but the connection or the topic was lost "
+                    f"({self._lost}) before all receipts arrived; a repetition could store messages twice, so "
+                    f"this attempt ends and none of its messages counts as written"
+                )
+            oldest = self._unconfirmed.oldest_since if self._unconfirmed else time.monotonic()
+            is_refused = isinstance(self._lost, NotReady)
+        patience = max(0.1, oldest + self._timeout_seconds - time.monotonic())
+        if is_refused:
+            # Opening the producer may succeed although the broker refuses its messages.
+            self._failures += 1
+            time.sleep(self._client.seconds_left(min(pause_seconds(self._failures), patience)))
         try:
             with self._client.until(time.monotonic() + patience):
                 self._client.retrying(self._open_once, patience)
@@ -418,10 +446,11 @@ class Producer:
         connection, self._connection = self._connection, None
         if connection is None:
             return
-        connection.remove_producer(self.producer_id)
-        if not connection.is_open:
-            return
-        connection.request(*self._closing(), _CLOSE_SECONDS)
+        try:
+            if connection.is_open:
+                connection.request(*self._closing(), _CLOSE_SECONDS)
+        finally:
+            connection.remove_producer(self.producer_id)
 
     def _closing(self) -> tuple[wire.BaseCommand, str]:
         """Return the request that closes the producer, and a description of the request for error messages."""

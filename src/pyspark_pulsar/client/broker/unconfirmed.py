@@ -35,8 +35,11 @@ chunk is not sent until all earlier frames are confirmed:
     The connection breaks after the last chunk was sent     Only the last chunk is sent again. If the last chunk is
                                                             already stored, all readers recognize the repetition.
 
-If `sends_again` is False, no frame is sent twice, so the last chunk does not wait. If the connection breaks, the
-producer fails.
+If `sends_again` is False, no frame is sent twice, so the last chunk does not wait. If the connection breaks while a
+frame is sent, the producer fails. The only exception is a frame that the broker has refused for certain (`refuse`). If
+several frames are sent, the order of the frames would change, because the broker may store the frames after the refused
+one. So with `first_alone`, the first frame on each connection is sent alone. The other frames wait for its receipt.
+Brokers refuse transactional messages for a moment after they have loaded a topic.
 """
 
 from __future__ import annotations
@@ -86,9 +89,18 @@ class _Pending:
 class Unconfirmed:
     """The unconfirmed frames of one producer, in order. Times are from `time.monotonic`. Use one thread at a time."""
 
-    def __init__(self, *, sends_again: bool) -> None:
-        """Start without frames. If `sends_again` is False, no frame is sent twice, and last chunks do not wait."""
+    def __init__(self, *, sends_again: bool, first_alone: bool = False) -> None:
+        """Start without frames.
+
+        Args:
+            sends_again: Whether frames may be sent twice. If False, last chunks do not wait.
+            first_alone: Whether the first frame on each connection is sent alone.
+
+        """
         self._sends_again = sends_again
+        self._first_alone = first_alone
+        self._is_first = True
+        """True until the first receipt on the current connection."""
         self._pending: deque[_Pending] = deque()
         self._progress_at = 0.0
         self.nbytes = 0
@@ -117,6 +129,16 @@ class Unconfirmed:
         """Return whether all frames are sent on the current connection."""
         return not self._pending or self._pending[-1].sent == self._pending[-1].count
 
+    @property
+    def sent(self) -> int:
+        """Return the number of frames that are sent on the current connection and not confirmed."""
+        return sum(pending.sent - pending.confirmed for pending in self._pending)
+
+    @property
+    def waits_for_first(self) -> bool:
+        """Return whether frames wait for the receipt of the first frame on the current connection."""
+        return self._first_alone and self._is_first and self.sent > 0
+
     def add(self, frames: SendFrames, now: float) -> None:
         held = tuple(end - 1 for _, end in frames.chunked) if self._sends_again else ()
         self._pending.append(_Pending(frames, now, frames.frames, held))
@@ -126,9 +148,11 @@ class Unconfirmed:
         """Return the next frames to send, and mark these frames as sent.
 
         Returns:
-            The frames. None if all frames are sent, or if the next frame is a last chunk that must still wait.
+            The frames. None if all frames are sent, or if the next frame must wait for receipts.
 
         """
+        if self.waits_for_first:
+            return None
         pending = next((frames for frames in self._pending if frames.sent < frames.count), None)
         if pending is None:
             return None
@@ -137,7 +161,10 @@ class Unconfirmed:
             if pending is not self._pending[0] or pending.confirmed < first:
                 return None
             held = held[1:]
-        stop = pending.sent = held[0] if held else pending.count
+        stop = held[0] if held else pending.count
+        if self._first_alone and self._is_first:
+            stop = min(stop, first + 1)
+        pending.sent = stop
         if not pending.first_sent or pending.first_sent[-1][0] < stop:
             pending.first_sent.append((stop, now))
         return memoryview(pending.data)[pending.place(first, stop)]
@@ -167,6 +194,7 @@ class Unconfirmed:
         if not stored and not self._is_proven(oldest):
             raise NotStored(sequence_id)
         oldest.confirm_one()
+        self._is_first = False
         self._progress_at = now
         if oldest.confirmed == oldest.count:
             self._pending.popleft()
@@ -182,8 +210,17 @@ class Unconfirmed:
         inner = any(begin <= index < end - 1 for begin, end in pending.frames.chunked)
         return index < pending.tried and not inner
 
+    def refuse(self, sequence_id: int) -> None:
+        """Make a frame unsent, because the broker has refused it and will not store it later.
+
+        Nothing changes if other frames are sent too, because the broker may store these.
+        """
+        if self.sent == 1 and sequence_id == self.oldest_id:
+            self._pending[0].sent = self._pending[0].confirmed
+
     def prepare_resend(self) -> None:
         """Make all unconfirmed frames unsent, so that `take` returns these frames again for a new connection."""
+        self._is_first = True
         for pending in self._pending:
             was_sent, pending.sent = pending.sent, pending.confirmed
             pending.tried = max(pending.tried, was_sent)

@@ -339,3 +339,41 @@ def test_the_timeout_of_a_frame_begins_when_it_is_first_sent() -> None:
     unconfirmed.prepare_resend()
     unconfirmed.take(20.0)
     assert unconfirmed.oldest_since == 9.0
+
+
+def test_the_first_frame_of_a_connection_is_sent_alone_until_its_receipt() -> None:
+    made = encoder()
+    frames = frames_of(made, [b"a", large(1, 3), b"b"])
+    unconfirmed = Unconfirmed(sends_again=False, first_alone=True)
+    unconfirmed.add(frames, NO_TIME)
+    for _ in range(3):
+        part = unconfirmed.take(NO_TIME)
+        assert part is not None
+        assert bytes(part) == frames.frames[: frames.ends[0]]
+        assert unconfirmed.take(NO_TIME) is None
+        assert unconfirmed.waits_for_first
+        # A refusal of another frame proves nothing.
+        unconfirmed.refuse(frames.sequence_ids[1])
+        assert unconfirmed.sent == 1
+        unconfirmed.refuse(frames.sequence_ids[0])
+        assert unconfirmed.sent == 0
+        unconfirmed.prepare_resend()
+    unconfirmed.take(NO_TIME)
+    assert unconfirmed.confirm(frames.sequence_ids[0], NO_TIME, stored=True) is None
+    rest = unconfirmed.take(NO_TIME)
+    assert rest is not None
+    assert bytes(rest) == frames.frames[frames.ends[0] :]
+    # Brokers may store the other frames after a refused one, so its repetition would change the order.
+    unconfirmed.refuse(frames.sequence_ids[1])
+    assert unconfirmed.sent == len(frames.ends) - 1
+
+
+def test_a_receipt_without_a_position_does_not_prove_a_refused_frame() -> None:
+    unconfirmed = Unconfirmed(sends_again=False, first_alone=True)
+    unconfirmed.add(frames_of(encoder(), [b"a"]), NO_TIME)
+    unconfirmed.take(NO_TIME)
+    unconfirmed.refuse(0)
+    unconfirmed.prepare_resend()
+    unconfirmed.take(NO_TIME)
+    with pytest.raises(NotStored):
+        unconfirmed.confirm(0, NO_TIME, stored=False)

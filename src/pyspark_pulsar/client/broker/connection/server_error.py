@@ -111,12 +111,24 @@ _PASSING_CAUSES = (
 _PASSES = re.compile("|".join(map(re.escape, _PASSING_CAUSES)), re.IGNORECASE)
 
 
+# Messages of temporary failures that exclude that the broker stores the refused message later (Pulsar 4.0.8):
+# - The topic was loaded a moment ago, and the recovery of its transaction buffer has not begun
+#   (`TopicTransactionBuffer.appendBufferToTxn`).
+# - The topic is fenced, because the broker has refused another message a moment ago (`PersistentTopic`).
+# - The broker has closed the producer (`Producer.checkAndStartPublish`).
+_NOT_STORED = re.compile("Transaction Buffer recover failed|^(?:fenced|Producer is closed)$")
+
+
 class ProducerBusy(ProtocolError):
     """Another producer of the same name is connected, or the topic already has its maximum number of producers."""
 
 
 class NotReady(ConnectionFailed):
     """The broker cannot serve the request now, but may soon. Look up the topic again before the next attempt."""
+
+
+class MessageRefused(NotReady):
+    """The broker has not stored the message and will not store it later. Sending it again cannot store it twice."""
 
 
 def server_error(code: int, message: str, where: str) -> PulsarError:
@@ -130,7 +142,7 @@ def server_error(code: int, message: str, where: str) -> PulsarError:
     """
     text = f"{where}: the broker answered {_NAMES.get(code, f'error {code}')}: {message.strip()}"
     if code in _PASSING or (code == UNKNOWN_ERROR and _PASSES.search(message)):
-        return NotReady(text)
+        return (MessageRefused if _NOT_STORED.search(message.strip()) else NotReady)(text)
     if code == _PRODUCER_BUSY:
         return ProducerBusy(text)
     kind, advice = _ERRORS.get(code, (ProtocolError, ""))

@@ -2,7 +2,12 @@
 
 import pytest
 
-from pyspark_pulsar.client.broker.connection.server_error import UNKNOWN_ERROR, NotReady, server_error
+from pyspark_pulsar.client.broker.connection.server_error import (
+    UNKNOWN_ERROR,
+    MessageRefused,
+    NotReady,
+    server_error,
+)
 from pyspark_pulsar.errors import (
     ConnectionFailed,
     OptionError,
@@ -62,3 +67,25 @@ def test_a_passing_failure_is_retried_like_a_lost_connection() -> None:
 )
 def test_an_unknown_error_whose_cause_passes_is_tried_again(message: str, *, passes: bool) -> None:
     assert isinstance(server_error(UNKNOWN_ERROR, message, "subscribing to t"), NotReady) == passes
+
+
+@pytest.mark.parametrize(
+    ("code", "message", "is_certain"),
+    [
+        (
+            2,
+            "ServiceUnitNotReadyException: Transaction Buffer recover failed, the current state is: None",
+            True,
+        ),
+        (2, "Producer is closed", True),
+        (6, "fenced", True),
+        (2, "org.apache.bookkeeper.mledger.ManagedLedgerException: Bookie operation timeout", False),
+        (6, "ManagedLedger was fenced due to concurrent access", False),
+    ],
+)
+def test_some_answers_exclude_that_the_message_is_stored_later(
+    code: int, message: str, is_certain: bool
+) -> None:
+    error = server_error(code, message, "sending to t")
+    assert isinstance(error, NotReady)
+    assert isinstance(error, MessageRefused) == is_certain
