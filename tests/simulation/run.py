@@ -17,34 +17,34 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from simulation.search import first_broken, random_cases, shrunk
-from simulation.sink.mutations import MUTATIONS, mutated
-from simulation.sink.query import Case, run_case
+from simulation.case import Case, Workload
+from simulation.search import first_broken, mutated, random_cases, shrunk
+from simulation.workloads import WORKLOADS
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--seconds", type=float, default=60.0)
+    parser.add_argument("--seconds", type=float, default=60.0, help="for all workloads together")
     parser.add_argument("--seed", type=int, default=None, help="the first seed; a random one by default")
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--mutations", action="store_true", help="search each mutation for --seconds")
+    parser.add_argument("workloads", nargs="*", metavar="WORKLOAD", help=f"all of {', '.join(WORKLOADS)} by default")
     arguments = parser.parse_args()
     logging.disable(logging.CRITICAL)
     seed = secrets.randbits(31) if arguments.seed is None else arguments.seed
     print(f"first seed: {seed}")
-    names = list(MUTATIONS) if arguments.mutations else [None]
-    ok = True
-    for name in names:
-        count, took, broken = _search(name, seed, arguments.seconds, arguments.workers)
-        found = "none" if broken is None else f"seed {broken.seed}"
-        print(f"{name or 'the code as it is':50} {count:7} runs {took:6.1f} s  {found}", flush=True)
-        ok &= (broken is None) == (name is None)
-        if name is None and broken is not None:
-            _describe(broken)
-    return 0 if ok else 1
+    workloads = [WORKLOADS[name] for name in arguments.workloads or WORKLOADS]
+    seconds = arguments.seconds if arguments.mutations else arguments.seconds / len(workloads)
+    results = [
+        _search(workload, name, seed, seconds, arguments.workers)
+        for workload in workloads
+        for name in (workload.mutations if arguments.mutations else [None])
+    ]
+    return 0 if all(results) else 1
 
 
-def _search(name: str | None, seed: int, seconds: float, workers: int) -> tuple[int, float, Case | None]:
+def _search(workload: Workload, name: str | None, seed: int, seconds: float, workers: int) -> bool:
+    """Search a case that breaks a promise. Return whether the result is as expected: only mutations break promises."""
     began = time.monotonic()
     context = multiprocessing.get_context("fork")
     found, counter = context.Queue(), context.Value("q", 0)
@@ -58,11 +58,11 @@ def _search(name: str | None, seed: int, seconds: float, workers: int) -> tuple[
                 counter.value += 1
             return True
 
-        with nullcontext() if name is None else mutated(name):
-            broken = first_broken(random_cases(seed + index, workers), goes_on)
+        with nullcontext() if name is None else mutated(workload, name):
+            broken = first_broken(workload, random_cases(workload, seed + index, workers), goes_on)
         if broken is not None:
             over.set()
-            found.put(shrunk(*broken) if name is None else broken[0])
+            found.put(shrunk(workload, *broken) if name is None else broken[0])
 
     processes = [context.Process(target=work, args=(index,)) for index in range(workers)]
     for process in processes:
@@ -70,11 +70,16 @@ def _search(name: str | None, seed: int, seconds: float, workers: int) -> tuple[
     for process in processes:
         process.join()
     broken = None if found.empty() else found.get()
-    return counter.value, time.monotonic() - began, broken
+    what = "none" if broken is None else f"seed {broken.seed}"
+    title = f"{workload.name}: {name or 'the code as it is'}"
+    print(f"{title:60} {counter.value:7} runs {time.monotonic() - began:6.1f} s  {what}", flush=True)
+    if name is None and broken is not None:
+        _describe(workload, broken)
+    return (broken is None) == (name is None)
 
 
-def _describe(case: Case) -> None:
-    outcome = run_case(case, keeps_history=True)
+def _describe(workload: Workload, case: Case) -> None:
+    outcome = workload.run(case, keeps_history=True)
     print(f"{case}\n")
     for moment, who, what in outcome.history:
         print(f"{moment:10.3f} s  {who}: {what}")

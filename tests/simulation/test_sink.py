@@ -10,9 +10,10 @@ import time
 import pytest
 
 from simulation.faults import Fault, Kind
-from simulation.search import shrunk, single_faults
-from simulation.sink.mutations import mutated
-from simulation.sink.query import Case, Size, random_case, run_case
+from simulation.case import Case
+from simulation.search import mutated, shrunk, single_faults
+from simulation.sink.query import Size, random_case
+from simulation.workloads import SINK
 
 SMALLEST = Size(epochs=1, tasks=2, rows=1, partitions=1)
 SECONDS = 60.0
@@ -30,20 +31,20 @@ FOUND_BY = {
 
 def test_equal_cases_have_equal_histories() -> None:
     case = random_case(7)
-    first, second = (run_case(case, keeps_history=True) for _ in range(2))
+    first, second = (SINK.run(case, keeps_history=True) for _ in range(2))
     assert first == second
     assert len(first.history) > 5
-    again = run_case(Case(0, case.size, case.faults, first.choices), keeps_history=True)
+    again = SINK.run(Case(0, case.size, case.faults, first.choices), keeps_history=True)
     assert again.history == first.history
 
 
 def test_seeds_decide_the_order_of_events() -> None:
-    histories = {tuple(run_case(Case(seed, Size()), keeps_history=True).history) for seed in range(5)}
+    histories = {tuple(SINK.run(Case(seed, Size()), keeps_history=True).history) for seed in range(5)}
     assert len(histories) == 5
 
 
 def test_without_faults_no_request_is_repeated() -> None:
-    assert run_case(Case(0, SMALLEST, (), ())).requests == run_case(Case(0, SMALLEST, (), ())).requests < 200
+    assert SINK.run(Case(0, SMALLEST, (), ())).requests == SINK.run(Case(0, SMALLEST, (), ())).requests < 200
 
 
 @pytest.mark.parametrize("partitions", [1, 4])
@@ -51,7 +52,7 @@ def test_without_faults_no_request_is_repeated() -> None:
 def test_a_task_waits_until_transaction_buffers_recover(seconds: float, partitions: int) -> None:
     """Brokers refuse transactional messages until they begin to recover the buffer of a loaded topic."""
     size = Size(epochs=1, tasks=1, partitions=partitions, until_recovery=(seconds,))
-    outcome = run_case(Case(0, size, (), ()), keeps_history=True)
+    outcome = SINK.run(Case(0, size, (), ()), keeps_history=True)
     assert outcome.faults == []
     assert [event for event in outcome.history if "fails" in event[2]] == []
 
@@ -59,28 +60,28 @@ def test_a_task_waits_until_transaction_buffers_recover(seconds: float, partitio
 def test_single_faults_keep_the_promises() -> None:
     """Run every fourth case, from a random one on: all of them need minutes."""
     first = random.randrange(4)
-    cases = list(itertools.islice(single_faults(SMALLEST), first, None, 4))
+    cases = list(itertools.islice(single_faults(SINK, SMALLEST), first, None, 4))
     assert len(cases) > 200
-    broken = [(case.faults, outcome.faults) for case in cases if (outcome := run_case(case)).faults]
+    broken = [(case.faults, outcome.faults) for case in cases if (outcome := SINK.run(case)).faults]
     assert broken == [], f"cases from {first} on"
 
 
 @pytest.mark.parametrize("name", FOUND_BY)
 def test_a_mutation_breaks_a_promise(name: str) -> None:
     end = time.monotonic() + SECONDS
-    with mutated(name):
+    with mutated(SINK, name):
         for seed in itertools.chain([FOUND_BY[name]], itertools.count(1)):
-            if run_case(random_case(seed)).faults:
+            if SINK.run(random_case(seed)).faults:
                 return
             assert time.monotonic() < end, f"no promise was broken by {seed} runs"
 
 
 def test_a_broken_run_becomes_simple() -> None:
     case = Case(3, Size(), tuple(Fault(request, Kind.UNLOAD) for request in (10, 60, 90)))
-    with mutated("a decision counts as committed"):
-        outcome = run_case(case)
+    with mutated(SINK, "a decision counts as committed"):
+        outcome = SINK.run(case)
         assert outcome.faults
-        simple = shrunk(case, outcome)
-        assert run_case(simple).faults
+        simple = shrunk(SINK, case, outcome)
+        assert SINK.run(simple).faults
     assert simple.faults == ()
     assert not any(simple.choices or ())

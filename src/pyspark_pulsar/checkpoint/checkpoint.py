@@ -19,7 +19,7 @@ from pyspark_pulsar.checkpoint.index.creation import format_index
 from pyspark_pulsar.checkpoint.index.records import Kind
 from pyspark_pulsar.checkpoint.index.state import IndexState, path_text
 from pyspark_pulsar.checkpoint.index.tree import File, Folder, Outcome, Path
-from pyspark_pulsar.checkpoint.logs import Logs, index_emptied, open_logs, was_emptied
+from pyspark_pulsar.checkpoint.logs import Logs, has_entries, index_emptied, open_logs, was_emptied
 from pyspark_pulsar.checkpoint.refusals import file_gone, path_not_found, refusal, require_owner
 from pyspark_pulsar.checkpoint.upload import Upload
 from pyspark_pulsar.errors import (
@@ -138,8 +138,9 @@ class Checkpoint:
         while not was_emptied(self._cluster, logs):
             if not logs.index.sync(deadline):
                 return True
-        # Another process may be about to write the first record.
-        while time.monotonic() < first_record.at:
+        # Another process may be about to write the first record, or the broker does not show its messages at present.
+        while time.monotonic() < first_record.at or has_entries(self._cluster, logs.index_partition):
+            deadline.seconds_left(f"reading {self.name}")
             if logs.index.sync(deadline):
                 return False
             time.sleep(_FORMAT_PAUSE)

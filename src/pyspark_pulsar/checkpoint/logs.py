@@ -13,9 +13,9 @@ from pyspark_pulsar.checkpoint.deadline import Deadline
 from pyspark_pulsar.checkpoint.index.log import IndexLog
 from pyspark_pulsar.checkpoint.messages.writer import LogWriter
 from pyspark_pulsar.checkpoint.refusals import path_not_found
-from pyspark_pulsar.client.broker.subscribe import subscribe
 from pyspark_pulsar.errors import CheckpointLost
 from pyspark_pulsar.model.topic import TopicPartition
+from pyspark_pulsar.read.cursor_requests import FIRST, new_cursors
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ def open_logs(cluster: Cluster, name: CheckpointName, deadline: Deadline, *, cre
     """
     content = cluster.partition(name.content)
     index = cluster.partition(name.index)
-    if index is None and content is not None and _has_content(cluster, content):
+    if index is None and content is not None and has_entries(cluster, content):
         raise CheckpointLost(
             f"{name}: expected the index {name.index} because {content} has content, got none: the topic of the index "
             f"was deleted; restore the checkpoint from a copy (pyspark-pulsar checkpoint copy), or delete it "
@@ -87,22 +87,20 @@ def open_logs(cluster: Cluster, name: CheckpointName, deadline: Deadline, *, cre
     )
 
 
-def _has_content(cluster: Cluster, content: TopicPartition) -> bool:
+def has_entries(cluster: Cluster, partition: TopicPartition) -> bool:
+    """Return whether the topic stores entries, even if its broker shows no message at present.
+
+    Brokers show no message of a topic while they unload the topic. A new cursor is at a stored entry nevertheless.
+    """
     with cluster.borrowed() as client:
-
-        def attempt() -> bool:
-            consumer = subscribe(client, content.name, None)
-            try:
-                return not consumer.end().is_earliest
-            finally:
-                consumer.close()
-
-        return client.retrying(attempt)
+        first = new_cursors(client, {partition: FIRST}).get(partition)
+        end = new_cursors(client, {partition: None}).get(partition)
+    return first is not None and end is not None and first < end
 
 
 def was_emptied(cluster: Cluster, logs: Logs) -> bool:
     """Return whether an empty index had a record before, or another process is writing its first record."""
-    return logs.index.writer.was_exclusive() or _has_content(cluster, logs.content_partition)
+    return logs.index.writer.was_exclusive() or has_entries(cluster, logs.content_partition)
 
 
 def index_emptied(name: CheckpointName, logs: Logs) -> CheckpointLost:

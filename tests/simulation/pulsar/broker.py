@@ -22,6 +22,7 @@ from simulation.pulsar.topic import (
     PLAIN,
     READY,
     RECOVERING,
+    Entry,
     OpenConsumer,
     OpenProducer,
     Topic,
@@ -101,6 +102,8 @@ class Cluster:
         """A function that lets a broker handle a request. It returns seconds if the request arrives later instead."""
         self.seconds_until_recovery: Callable[[], float] = lambda: 0.0
         """The time after which the transaction buffer of a loaded topic begins to recover."""
+        self.entries_of_ledger = 0
+        """The number of entries after which a topic begins a new ledger; 0 if only loading begins one."""
         self._next_ledger = 1
         self._next_producer = 0
         self._handlers: dict[int, Callable[[Broker, Link, Any, bytes], None]] = {
@@ -145,8 +148,7 @@ class Cluster:
         if topic.is_loaded:
             return
         topic.is_loaded = True
-        topic.ledger, self._next_ledger = self._next_ledger, self._next_ledger + 1
-        topic.trim()
+        self._begin_ledger(topic)
         if self.world.now - topic.loaded_at < _TWICE_SECONDS:
             topic.is_blind = True
             self.world.at(self.world.now + _BLIND_SECONDS, lambda: self._shows(topic))
@@ -156,6 +158,17 @@ class Cluster:
             self.world.at(self.world.now + seconds, lambda: self._recover(topic))
         else:
             self._recover(topic)
+
+    def _begin_ledger(self, topic: Topic) -> None:
+        topic.ledger, self._next_ledger = self._next_ledger, self._next_ledger + 1
+        topic.trim()
+
+    def _append(self, topic: Topic, tail: bytes) -> Entry:
+        """Append a message without a transaction."""
+        entry = topic.append(PLAIN, tail, None)
+        if entry.at[1] + 1 == self.entries_of_ledger:
+            self._begin_ledger(topic)
+        return entry
 
     def _recover(self, topic: Topic) -> None:
         if not topic.is_loaded or topic.state != NOT_STARTED:
@@ -292,7 +305,6 @@ class Cluster:
             if not request.HasField("topic_epoch"):
                 topic.epoch = 0 if topic.epoch is None else topic.epoch + 1
             self._disconnect_producers(topic)
-            answer.topic_epoch = topic.epoch or 0
         elif any(other.is_exclusive for other in topic.producers.values()):
             self._error(link, request.request_id, _BUSY, "the topic has an exclusive producer")
             return
@@ -310,6 +322,8 @@ class Cluster:
         if request.initial_subscription_name:
             topic.cursors.setdefault(request.initial_subscription_name, NOTHING)
         answer.producer_name, answer.last_sequence_id = name, -1
+        if topic.epoch is not None:
+            answer.topic_epoch = topic.epoch
         self._send(link, number.PRODUCER_SUCCESS, producer_success=answer)
 
     def _close_producer(self, broker: Broker, link: Link, command: Any, tail: bytes) -> None:
@@ -325,7 +339,7 @@ class Cluster:
         if topic is None or topic.producers.get(producer.name) is not producer:
             return  # Brokers close the connection, or ignore messages of closed producers.
         if send.txnid_least_bits is None:
-            entry = topic.append(PLAIN, tail, None)
+            entry = self._append(topic, tail)
             self._receipt(link, send, entry.at)
             self._dispatch(topic)
         else:
@@ -383,7 +397,10 @@ class Cluster:
             next_at = NOTHING if start.ledgerId == 2**64 - 1 else (last[0], last[1] + 1)
         else:
             next_at = (start.ledgerId, start.entryId)
-        consumer = OpenConsumer(link, request.consumer_id, next_at, 0, request.subscription, request.durable)
+        marked = max(next_at, topic.first)
+        consumer = OpenConsumer(
+            link, request.consumer_id, next_at, marked, 0, request.subscription, request.durable
+        )
         topic.consumers.append(consumer)
         link.state[("consumer", request.consumer_id)] = (topic, consumer)
         self._succeed(link, request.request_id)
@@ -437,7 +454,9 @@ class Cluster:
         answer = wire.CommandGetLastMessageIdResponse(request_id=request.request_id)
         ledger, entry = topic.last_shown
         answer.last_message_id.ledgerId, answer.last_message_id.entryId = ledger % 2**64, entry % 2**64
-        marked = topic.cursors.get(consumer.subscription, NOTHING)
+        marked = consumer.marked
+        if consumer.durable:
+            marked = max(topic.cursors[consumer.subscription], topic.first)
         answer.consumer_mark_delete_position.ledgerId = marked[0] % 2**64
         answer.consumer_mark_delete_position.entryId = (marked[1] - 1) % 2**64
         self._send(link, 30, getLastMessageIdResponse=answer)

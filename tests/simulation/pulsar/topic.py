@@ -42,6 +42,8 @@ class OpenConsumer:
     link: Link
     consumer_id: int
     next_at: At
+    marked: At
+    """The first position that the cursor has not passed. Only trimming moves it, if the consumer is not durable."""
     permits: int = 0
     subscription: str = ""
     durable: bool = False
@@ -160,12 +162,33 @@ class Topic:
         """Return all entries that a consumer gets."""
         return [entry for entry in self.readable if self.is_shown(entry)]
 
+    @property
+    def first(self) -> At:
+        """Return the first position of the oldest existing ledger."""
+        return (self.entries[0].at[0] if self.entries else self.ledger, 0)
+
     def trim(self) -> None:
-        """Delete the closed ledgers that all durable cursors have passed."""
+        """Delete the closed ledgers that all durable cursors have passed, and move the other cursors out of them."""
         if not self.cursors:
             return
-        first = min(self.cursors.values())
-        self.entries = [entry for entry in self.entries if entry.at[0] >= min(first[0], self.ledger)]
+        least = min(map(self._settled, self.cursors.values()))[0]
+        removed = [entry.at for entry in self.entries if entry.at[0] < least]
+        if not removed:
+            return
+        del self.entries[: len(removed)]
+        for consumer in self.consumers:
+            if consumer.marked[0] < least:
+                ledger, number = removed[-1]
+                unread = consumer.marked <= removed[-1]
+                consumer.marked = (ledger, number + 1) if unread else self.first
+
+    def _settled(self, cursor: At) -> At:
+        """Return the cursor, or the beginning of the next ledger if the cursor is at the end of a closed ledger."""
+        ledger = cursor[0]
+        if ledger >= self.ledger or any(entry.at[0] == ledger and entry.at >= cursor for entry in self.entries):
+            return cursor
+        later = next((entry.at[0] for entry in self.entries if entry.at[0] > ledger), self.ledger)
+        return (later, 0)
 
 
 def message_frame(consumer: OpenConsumer, entry: Entry) -> bytes:

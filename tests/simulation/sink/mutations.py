@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -94,17 +93,3 @@ MUTATIONS: dict[str, Callable[[], list[Patch]]] = {
     ],
     "a task sends after its time": lambda: [(OpenTransaction, "require_time", lambda _: None)],
 }
-
-
-@contextmanager
-def mutated(name: str) -> Iterator[None]:
-    """Run the block with one mutation."""
-    patches = MUTATIONS[name]()
-    originals = [(where, attribute, getattr(where, attribute)) for where, attribute, _ in patches]
-    for where, attribute, new in patches:
-        setattr(where, attribute, new)
-    try:
-        yield
-    finally:
-        for where, attribute, old in originals:
-            setattr(where, attribute, old)

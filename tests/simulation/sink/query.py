@@ -28,9 +28,9 @@ from pyspark_pulsar.write.exactly_once.delivery import ExactlyOnce
 from pyspark_pulsar.write.exactly_once.journal_names import journal_of_stream
 from pyspark_pulsar.write.target import Target
 from simulation import runtime
-from simulation.faults import Fault, Trouble, draw_faults
-from simulation.pulsar.broker import Cluster
-from simulation.world import Choices, Process, Stuck, World
+from simulation.case import Case, Run
+from simulation.faults import draw_faults
+from simulation.world import Process
 
 TOPIC: Final = "persistent://public/default/rows"
 _COLUMNS: Final = pa.schema([pa.field("value", pa.binary())])
@@ -41,7 +41,6 @@ _REQUESTS_OF_START, _REQUESTS_OF_EPOCH, _REQUESTS_OF_TASK = 30, 40, 35
 _TASK_TRIES: Final = 3
 _MISSED_SECONDS: Final = 10.0
 _TIMEOUT_MS: Final = 60_000
-_MOST_SECONDS: Final = 20_000.0
 
 OPTIONS: Final = parse_options(
     WriteOptions,
@@ -64,30 +63,8 @@ class Size:
     tasks: int = 2
     rows: int = 2
     partitions: int = 2
-    brokers: int = 1
     until_recovery: tuple[float, ...] = (0.0, 0.0, 0.0, 0.0, 0.0, 0.005, 0.2, 3.0)
     """The times in seconds after which the transaction buffers of loaded topics begin to recover."""
-
-
-@dataclass(frozen=True)
-class Case:
-    """The input of a run. Equal cases have equal runs."""
-
-    seed: int
-    size: Size
-    faults: tuple[Fault, ...] = ()
-    choices: tuple[int, ...] | None = None
-    """The orders of events; None lets the seed decide them."""
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """The result of a run."""
-
-    faults: list[str]
-    requests: int
-    choices: tuple[int, ...]
-    history: list[tuple[float, str, str]]
 
 
 def random_case(seed: int) -> Case:
@@ -99,45 +76,29 @@ def random_case(seed: int) -> Case:
     return Case(seed, size, tuple(draw_faults(rng, count, requests)))
 
 
-def run_case(case: Case, *, keeps_history: bool = False) -> Outcome:
-    return SinkRun(case, keeps_history=keeps_history).run()
-
-
-class SinkRun:
-    """A run of the query in a new world."""
+class SinkRun(Run):
+    """A run of the query."""
 
     def __init__(self, case: Case, *, keeps_history: bool = False) -> None:
-        self.size = size = case.size
-        self.world = World(Choices(case.seed, case.choices))
-        self.world.keeps_history = keeps_history
-        self.cluster = Cluster(self.world, size.brokers)
+        super().__init__(case, keeps_history=keeps_history)
+        self.size: Size = case.size
         self.cluster.seconds_until_recovery = self._seconds_until_recovery
         self.committed = -1
         """The last epoch in the query's checkpoint."""
-        self.processes: list[Process] = []
         self.drivers = 0
         self.is_over = False
         self.lost: tuple[int, frozenset[int]] | None = None
         """The epoch and the tasks whose rows the sink has reported as lost."""
-        runtime.enter(self.world, self.cluster.socket)
-        runtime.random.generator.seed(0)
-        random.seed(0)
+        size = self.size
         self.cluster.create_topic(TOPIC, size.partitions)
         self.target = Target(
             TopicName.parse(TOPIC),
             tuple(f"{TOPIC}-partition-{index}" for index in range(size.partitions)),
             resolve_write_schema(_COLUMNS, None, topic=TOPIC),
         )
-        self.trouble = Trouble(self.world, self.cluster, case.faults, lambda: self.processes)
         self.trouble.on_suspended = self._suspended
-        self.cluster.on_request = self.trouble.on_request
 
     # Spark
-
-    def process(self, name: str) -> Process:
-        process = Process(name)
-        self.processes.append(process)
-        return process
 
     def start_driver(self) -> None:
         self.drivers += 1
@@ -197,27 +158,13 @@ class SinkRun:
 
     # The run
 
-    def run(self) -> Outcome:
-        faults: list[str] = []
-        world = self.world
-        try:
-            self.start_driver()
-            # Only an operator can continue after a loss.
-            world.run_until(lambda: self.is_over or self.lost is not None, _MOST_SECONDS)
-            for broker in self.cluster.brokers:
-                broker.is_up, broker.frozen_until = True, 0.0
-            for topic in self.cluster.topics.values():
-                self.cluster.owner(topic.name)
-                self.cluster.load(topic)
-            after = self.process("end of time")
-            world.start(after, "wait", lambda: world.park(_TIMEOUT_MS / 1000 + 120))
-            world.run_until(lambda: not after.fibers, _MOST_SECONDS)
-            faults += self._check()
-        except Stuck as fault:
-            faults.append(str(fault))
-        finally:
-            world.close(self.processes)
-        return Outcome(faults, self.trouble.requests, tuple(world.choices.made), world.history)
+    def execute(self) -> list[str]:
+        self.start_driver()
+        # Only an operator can continue after a loss.
+        self.run_until(lambda: self.is_over or self.lost is not None)
+        self.end_troubles()
+        self.run_process("end of time", lambda: runtime.time.sleep(_TIMEOUT_MS / 1000 + 120))
+        return self._check()
 
     def _check(self) -> list[str]:
         size, faults = self.size, []

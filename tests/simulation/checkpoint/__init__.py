@@ -1,0 +1,1 @@
+"""The simulated query with a checkpoint in Pulsar, and mutations of the package."""
