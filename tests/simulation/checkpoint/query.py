@@ -182,8 +182,9 @@ class CheckpointRun(Run):
 
     def _delete(self, checkpoint: Checkpoint, owner: str, path: Path) -> None:
         change = self._begin(owner, path, None)
-        checkpoint.delete(path, owner, self._deadline(), recursive=False)
-        change.ended = self.world.now
+        # Deleting a missing file changes nothing, so previous owners are not refused.
+        if checkpoint.delete(path, owner, self._deadline(), recursive=False):
+            change.ended = self.world.now
 
     def _begin(self, owner: str, path: Path, content: bytes | None) -> Change:
         change = Change(owner, path, content, self.world.now)

@@ -223,7 +223,7 @@ class BrokerEntries:
             self._drop_consumer()
 
     def _take(self, deadline: float) -> EntryBatch | None:
-        if time.monotonic() > deadline:
+        if time.monotonic() >= deadline:
             fault = (
                 f" (the last attempt: {self._fault})" if self._fault else _HIDDEN if self._is_hidden else ""
             )
