@@ -61,7 +61,7 @@ _CAUSES: Final = {
     "BadScheme": "an http:// endpoint, which needs allow_http=true in tieredStorageOptions",
     "InvalidCertificate": "the server's certificate is not trusted",
     "MissingAccount": "the setting account_name is missing",
-    _MACHINE: "credentials are missing, and the machine has none of its own",
+    _MACHINE: "neither tieredStorageOptions nor the machine has credentials",
 }
 
 

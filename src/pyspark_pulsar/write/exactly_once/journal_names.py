@@ -74,7 +74,8 @@ def _checked(options: WriteOptions) -> str:
     name = TopicName.parse(str(options.transaction_journal))
     if not name.is_persistent:
         raise OptionError(
-            f"option 'transactionJournal': expected a persistent topic's name, got {name}; make it persistent"
+            f"option 'transactionJournal': expected the name of a persistent topic, got {name}; begin the name with "
+            f"persistent://"
         )
     return str(name)
 
