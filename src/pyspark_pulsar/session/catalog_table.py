@@ -51,8 +51,8 @@ def _resolved(spark: SparkSession, conf: Mapping[str, str], table: str) -> tuple
         catalog = spark.catalog.currentCatalog()
     if conf.get(f"spark.sql.catalog.{catalog}") != CATALOG_CLASS:
         raise OptionError(
-            f"table {table}: expected a table of a Pulsar catalog, got one of {catalog}; add the catalog's name, such "
-            f"as pulsar.`public/default`.orders, and see pyspark_pulsar.configure"
+            f"table {table}: expected a table of a Pulsar catalog, got a table of the catalog {catalog}; add the name "
+            f"of a Pulsar catalog, such as pulsar.`public/default`.orders (see pyspark_pulsar.configure)"
         )
     *namespace, name = parts
     if not namespace:
@@ -81,6 +81,6 @@ def identifier_parts(text: str) -> list[str]:
             break
         place += 1
     raise OptionError(
-        f"table: expected names separated by dots, and in backticks if they contain other characters than a-z, 0-9 and "
-        f"_, such as pulsar.`public/default`.orders, got {text!r}"
+        f"table: expected names separated by dots, such as pulsar.`public/default`.orders, got {text!r}; put backticks "
+        f"around names that contain other characters than letters, digits and _"
     )

@@ -62,7 +62,7 @@ def checkpoint_conf(catalog: str, present: Mapping[str, str], checkpoints: str |
     provider = present.get(_PROVIDER)
     if provider is not None and conf.get(_PROVIDER, provider) != provider:
         raise OptionError(
-            f"checkpoints: expected another value than 'rocksdb' in a session whose {_PROVIDER} is {provider}, because "
-            f"only RocksDB has state in format 2; remove one of them"
+            f"checkpoints='rocksdb': expected {_PROVIDER} to be unset or {_ROCKSDB}, because only RocksDB has state in "
+            f"format 2, got {provider}; remove the setting, or set checkpoints='default'"
         )
     return {key: present.get(key, value) for key, value in conf.items()}

@@ -56,7 +56,7 @@ def catalog_jar() -> Path:
     if not jar.is_file():
         raise PrerequisiteMissing(
             f"the catalog's jar is missing at {jar}: expected the file of an installed pyspark-pulsar; install the "
-            f"package with pip (in a clone: pip install ., or make jar), which builds it"
+            f"package with pip (in a clone: pip install ., or make jar), which builds the jar"
         )
     return jar
 

@@ -23,8 +23,8 @@ _SUBMIT_ARGS: Final = "PYSPARK_SUBMIT_ARGS"
 _CONF_LINE: Final = re.compile(r"\s*(?P<key>[^\s=:#!]+)\s*[=:\s]\s*(?P<value>.*?)\s*")
 _CLIENT: Final = "sc://"
 _INSTEAD: Final = (
-    "call it before the session starts, in a new process, or start the program with the output of `pyspark-pulsar "
-    "catalog conf` (spark-submit --properties-file)"
+    "call configure in a new process, before a session starts, or start the program with the output of "
+    "`pyspark-pulsar catalog conf` (spark-submit --properties-file)"
 )
 
 SettingOf = Callable[[str], str | None]
@@ -79,7 +79,7 @@ def refuse_without_catalog(
     if _has_jvm() and not _jvm_has(catalog_class):
         raise SessionStarted(
             f"Spark's JVM runs without the catalog's jar (after a session was stopped, or with spark-submit): "
-            f"expected no JVM, or one with the jar; {_INSTEAD}"
+            f"expected no JVM, or a JVM with the jar; {_INSTEAD}"
         )
 
 

@@ -95,8 +95,8 @@ def _refuse(texts: Mapping[str, str], fields: Mapping[str, str | None], table: s
     for key, name in fields.items():
         if name in _ENDS:
             raise OptionError(
-                f"option {key!r}: expected no end, because history ends and live begins at their boundary, which is "
-                f"now, got {texts[key]!r}; remove the option"
+                f"option {key!r}: expected no end, got {texts[key]!r}; remove the option, because history ends "
+                f"and live begins now"
             )
         if name == "starting_offsets" and texts[key].strip().lower() == LogSide.LATEST.value:
             raise OptionError(
@@ -105,8 +105,8 @@ def _refuse(texts: Mapping[str, str], fields: Mapping[str, str | None], table: s
             )
         if table is not None and name in _TOPICS:
             raise OptionError(
-                f"option {key!r}: expected no topic in addition to the table, because the table determines the topic, "
-                f"got {texts[key]!r}; remove the table or the topic"
+                f"option {key!r}: expected no topic in addition to the table, got {texts[key]!r}; remove the option, "
+                f"because the table determines the topic"
             )
 
 

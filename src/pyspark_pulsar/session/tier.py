@@ -63,8 +63,9 @@ def tier(
     parsed = parse_options(ReadOptions, texts)
     if table is not None and not parsed.tier_catalog:
         raise OptionError(
-            f"table {table}: expected its catalog to have setting tierCatalog, got none; set it, or pass the option "
-            f"tierCatalog here, because a Spark Connect server sends no settings that may contain secrets"
+            f"table {table}: expected the setting tierCatalog of the table's catalog, got none; set tierCatalog in the "
+            f"catalog, or pass the option tierCatalog, because a Spark Connect server sends no settings that can "
+            f"contain secrets"
         )
     tier_round = TierRound(parsed, parse_table_settings(partition_by, sort_by), SparkWriters(spark))
     outcomes = list(tier_topics(tier_round, tiered_topics(parsed, by_property=namespace is not None)))

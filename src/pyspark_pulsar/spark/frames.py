@@ -68,7 +68,8 @@ def read_frame(source: int) -> Frame | None:
     header_length, body_length = _HEAD.unpack(_check_length(head, _HEAD.size))
     if header_length > _MOST_HEADER or body_length > _MOST_BODY:
         raise ProtocolError(
-            f"a frame of {header_length} and {body_length} bytes: expected at most {_MOST_HEADER} and {_MOST_BODY}"
+            f"reading a frame: expected a header of at most {_MOST_HEADER} bytes and a body of at most {_MOST_BODY} "
+            f"bytes, got {header_length} and {body_length} bytes"
         )
     text = _check_length(_read(source, header_length), header_length)
     body = _check_length(_read(source, body_length), body_length)
@@ -77,7 +78,9 @@ def read_frame(source: int) -> Frame | None:
     except (ValueError, RecursionError):
         header = None
     if not isinstance(header, dict):
-        raise HeaderError("a frame's header: expected a JSON object, got another text")
+        raise HeaderError(
+            "reading a frame: expected a JSON object as header, got another text; report this as a bug"
+        )
     return header, body
 
 
@@ -93,7 +96,8 @@ def sender(target: int) -> Send:
         text = _encode(header).encode()
         if len(text) > _MOST_HEADER or len(body) > _MOST_BODY:
             raise ProtocolError(
-                f"an answer of {len(text)} and {len(body)} bytes: expected at most {_MOST_HEADER} and {_MOST_BODY}"
+                f"sending a frame: expected a header of at most {_MOST_HEADER} bytes and a body of at most "
+                f"{_MOST_BODY} bytes, got {len(text)} and {len(body)} bytes"
             )
         parts = [_HEAD.pack(len(text), len(body)) + text, body]
         with lock:
@@ -138,5 +142,7 @@ def _read(source: int, length: int) -> bytes:
 
 def _check_length(data: bytes, length: int) -> bytes:
     if len(data) != length:
-        raise ProtocolError(f"a frame ends after {len(data)} bytes: expected {length}")
+        raise ProtocolError(
+            f"reading a frame: expected {length} bytes, got {len(data)} bytes at the end of the stream"
+        )
     return data

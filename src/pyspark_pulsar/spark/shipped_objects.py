@@ -45,8 +45,8 @@ def restorer() -> Callable[[bytes, str], Any]:
             raise RuntimeError(
                 f"Python workers run {sys.executable} (Python {sys.version.split()[0]}), where the package "
                 f"pyspark-pulsar is not installed ({fault}); set PYSPARK_PYTHON, or "
-                f"spark.pyspark.python, to an interpreter that has it (the driver runs {driver_executable}), "
-                f"or install it there with pip"
+                f"spark.pyspark.python, to an interpreter that has the package (the driver runs {driver_executable}), "
+                f"or install the package for the workers with pip"
             ) from None
         kind, attributes = pickle.loads(state)  # noqa: S301 -- Spark's own task, which this user's driver has pickled
         instance = kind.__new__(kind)
@@ -117,5 +117,5 @@ def check_workers(spark: SparkSession) -> None:
         raise InterpreterError(
             f"Python workers run {report.executable} with {report.package or 'no'} pyspark-pulsar: expected "
             f"{expected}; set PYSPARK_PYTHON (or spark.pyspark.python) to {sys.executable} before "
-            f"the session starts, or install the package there"
+            f"the session starts, or install the package for the workers"
         )

@@ -180,9 +180,9 @@ class TopicSender:
             producer.await_below(0)
             if producer.known_already:
                 _log.warning(
-                    "judging by sequence ids, the broker had already stored %d rows of this task, and did not store "
-                    "them again. If the sequence ids do not increase from job to job, these rows can include rows that "
-                    "were never stored: topic %s, producer %s",
+                    "The broker dropped %d rows of this task, because it had already stored a row with the same or a "
+                    "higher sequence id. If the sequence ids do not increase from job to job, the dropped rows can "
+                    "include rows that were never stored: topic %s, producer %s",
                     producer.known_already,
                     producer.topic,
                     producer.name,

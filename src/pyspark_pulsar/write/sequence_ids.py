@@ -37,8 +37,9 @@ def check_sequence_ids(options: WriteOptions, columns: pa.Schema) -> None:
         return
     if SEQUENCE_ID not in columns.names:
         raise OptionError(
-            f"column {SEQUENCE_ID} is missing: expected it with option '{_OPTION}', because it contains the sequence "
-            f"id of each row, got columns {', '.join(columns.names)}; add the column, or remove the option"
+            f"column {SEQUENCE_ID} is missing: expected the column with option '{_OPTION}', because the column "
+            f"contains the sequence id of each row, got columns {', '.join(columns.names)}; add the column, or remove "
+            f"the option"
         )
     id_type = columns.field(SEQUENCE_ID).type
     if not types.is_integer(id_type):

@@ -139,9 +139,9 @@ def check_domain(options: WriteOptions, topic: TopicName) -> None:
     """
     if not topic.is_persistent and options.delivery_guarantee != "none":
         raise OptionError(
-            f"topic {topic} is not persistent: expected deliveryGuarantee=none, got {options.delivery_guarantee}. Such "
-            f"a topic stores no message, and delivers rows only to present consumers; set the option, or use a "
-            f"persistent topic"
+            f"topic {topic} is not persistent: expected deliveryGuarantee=none, got {options.delivery_guarantee}. "
+            f"Non-persistent topics store no messages, and deliver rows only to connected consumers; set "
+            f"deliveryGuarantee=none, or use a persistent topic"
         )
 
 
@@ -195,8 +195,8 @@ def _partitions(
 def _row_targets(columns: pa.Schema, descriptor: DescriptorFile | None) -> RowTargets:
     if ROUTING not in columns.names:
         raise OptionError(
-            f"option 'topic' is missing: expected it, or a column {ROUTING} that names the topic of each row, got "
-            f"columns {', '.join(columns.names)}; set the option, or add the column"
+            f"option 'topic' is missing: expected the option, or a column {ROUTING} that names the topic of each row, "
+            f"got columns {', '.join(columns.names)}; set the option, or add the column"
         )
     # An error that does not depend on the topic is reported before the first row.
     if columns.field(ROUTING).type != pa.string():
@@ -212,11 +212,13 @@ def _check_tombstones(options: WriteOptions, columns: pa.Schema) -> None:
     if not {KEY, "key"} & set(columns.names):
         raise OptionError(
             "option 'writeTombstones': expected option keyColumn or a column __key, because rows with a key and no "
-            f"value are tombstones, got columns {', '.join(columns.names)}; add one, or remove the option"
+            f"value are tombstones, got columns {', '.join(columns.names)}; add one of them, or remove the "
+            f"option"
         )
     values = [name for name in columns.names if not name.startswith("__")]
     if options.key_column is not None and values == [options.key_column]:
         raise OptionError(
             f"option 'writeTombstones': expected a value column besides the column of keyColumn, got only "
-            f"{options.key_column}. Then every row would delete its key; if you want that, add a column of nulls"
+            f"{options.key_column}, so every row would delete its key; to delete the keys of all rows, add a column "
+            f"of nulls"
         )

@@ -29,7 +29,7 @@ ROWS = 40
 FENCED = (
     "has taken it over",
     "expected to be its owner",
-    "expected to be the run that writes",
+    "to be the only writer",
     "TransactionConflict",
     "Concurrent update to the log",
 )

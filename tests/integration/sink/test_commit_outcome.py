@@ -187,6 +187,6 @@ def test_the_abort_of_a_killed_commit_reports_the_outcome(
         patch.setattr(Coordinators, "commit_all", kill)
         with pytest.raises(KilledError):
             delivery.commit(EPOCH_OF_A_JOB, messages)
-    with pytest.raises(CommitUnfinished, match=r"all its rows are visible\. Do not run it again"):
+    with pytest.raises(CommitUnfinished, match=r"All its rows are visible\. Do not run the job again"):
         delivery.abort(EPOCH_OF_A_JOB, messages)
     assert read(official, topic) == once()

@@ -361,7 +361,7 @@ def test_a_transaction_that_timed_out_is_not_decided(
             sink.coordinators.add_partitions(early, [topic, sink.journal.marker_partition])
         await_true("the timeout", lambda: has_ended(sink, early, topic))
         sink.coordinators.add_partitions(late, [topic])
-        with pytest.raises(CommitError, match=r"epoch 1: .*raise that, or make epochs smaller"):
+        with pytest.raises(CommitError, match=r"epoch 1: .*raise the option, or make epochs smaller"):
             commit_epoch(sink, writer, 1, [PreparedTransaction(late, 0, 1), PreparedTransaction(early, 1, 1)])
         with pytest.raises(TransactionEnded):
             sink.coordinators.add_partitions(late, [topic])

@@ -125,7 +125,7 @@ def test_a_new_checkpoint_at_the_same_path_needs_no_command(
     run_stream(topic, tmp_path / "checkpoint")
     shutil.rmtree(tmp_path / "checkpoint")
     run_stream(topic, tmp_path / "checkpoint", send_more=False)
-    with pytest.raises(Exception, match=r"is empty: .* or the query wrote to another topic"):
+    with pytest.raises(Exception, match=r"is empty: .* or the query previously wrote to another topic"):
         run_stream(f"{topic}-other", tmp_path / "checkpoint")
     assert values(official, topic) == expected(5) + expected(5)
 
@@ -148,7 +148,7 @@ def test_a_named_journal_belongs_to_one_query(
     ):
         run_stream(f"{topic}-second", tmp_path / "second", send_more=False, **journal)
     with pytest.raises(
-        Exception, match=f"got the journal of streaming query {query} to {first}, which is left as it is"
+        Exception, match=f"got the journal of streaming query {query} to {first}, which is unchanged"
     ):
         write(numbers(spark, 3), pulsar, f"{topic}-second", **journal)
     # The same query writes to another topic.

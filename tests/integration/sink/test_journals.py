@@ -59,7 +59,7 @@ def test_a_released_journal_accepts_another_query(pulsar: LocalPulsar, topic: st
         take_over(sink, Writer("owner", "a"))
         done = CliRunner().invoke(cli, [*arguments, "--release"], catch_exceptions=False)
         assert "belongs to streaming query owner" in done.output
-        assert "released; another query or job may use it" in done.output
+        assert "released; another query or job can use the journal" in done.output
         with pytest.raises(WriterFenced, match="released by hand"):
             take_over(sink, Writer("owner", "a"))
         take_over(sink, Writer("other", "b"))
@@ -123,5 +123,5 @@ def test_removing_a_journal_ends_its_transactions(
         left = {name for name in admin.topics() if name.startswith(journal)}
         assert left == {f"{journal}-other-{part}" for part in ("begun", "decided", "ended")}
         again = CliRunner().invoke(cli, [*arguments, "--yes"], catch_exceptions=False)
-        assert f"{journal}: there is no such journal." in again.output
+        assert f"{journal}: the journal does not exist." in again.output
         assert {name for name in admin.topics() if name.startswith(journal)} == left

@@ -134,7 +134,7 @@ def test_a_receipt_of_a_dropped_message_is_an_error(
         producer = Producer(client, name, 1, None, 10.0)
         producer.name = "taken"
         producer.open()
-        with pytest.raises(SendError, match="got the answer that it is a duplicate"):
+        with pytest.raises(SendError, match="got the answer that the message is a duplicate"):
             JournalTopicWriter(producer, None).append({"ours": True})
         producer.close()
     assert [message.data() for message in messages_of(official, name)] == [b"theirs"]

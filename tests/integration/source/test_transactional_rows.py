@@ -200,7 +200,7 @@ def test_a_job_is_atomic_over_topics_named_by_rows(
         "cast(id as string) value", f"concat('{topic}-', id % 3) __topic"
     )
     said = refused(lambda: save(frame, pulsar), "OptionError")
-    assert "expected the option transactionJournal where column __topic names the topics" in said
+    assert "expected the option transactionJournal, because column __topic names the topics" in said
     bad = frame.selectExpr("if(value = '599', raise_error('bad row'), value) value", "__topic")
     with pytest.raises(Exception, match="bad row"):
         save(bad, pulsar, transactionJournal=f"{topic}-journal")

@@ -172,7 +172,7 @@ def test_a_table_of_the_current_catalog(requests: list[ReadOptions], monkeypatch
 @pytest.mark.parametrize(
     ("table", "options", "kind", "words"),
     [
-        ("orders", {}, OptionError, "got one of spark_catalog"),
+        ("orders", {}, OptionError, "got a table of the catalog spark_catalog"),
         ("pulsar.`a/b`.`t$segments`", {}, OptionError, "got a system table"),
         ("pulsar.`a/b`.`non-persistent://t`", {}, OptionError, "got non-persistent://a/b/t"),
         ("pulsar.a.t", {}, TopicNameError, "`a` is no namespace"),

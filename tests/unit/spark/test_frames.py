@@ -55,8 +55,8 @@ def test_frames_of_several_threads_stay_whole() -> None:
 @pytest.mark.parametrize(
     ("sent", "said"),
     [
-        (struct.pack(">II", 5, 0) + b"{}", "ends after 2 bytes"),
-        (b"\0\0", "ends after 2 bytes"),
+        (struct.pack(">II", 5, 0) + b"{}", "got 2 bytes at the end"),
+        (b"\0\0", "got 2 bytes at the end"),
         (struct.pack(">II", 2, 1 << 30) + b"{}", "at most"),
         (b"\nactivated", "at most"),
         (struct.pack(">II", 2, 0) + b"[]", "a JSON object"),

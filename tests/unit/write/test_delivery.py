@@ -94,7 +94,7 @@ def test_jobs_to_one_topic_share_a_journal() -> None:
 def test_rows_that_name_topics_require_a_named_journal() -> None:
     options = replace(OPTIONS, topic=None)
     for journal in (lambda: journal_of_stream(options, "/a/b"), lambda: journal_of_batch(options)):
-        with pytest.raises(OptionError, match="transactionJournal where column __topic names the topics"):
+        with pytest.raises(OptionError, match="transactionJournal, because column __topic names the topics"):
             journal()
     named = replace(options, transaction_journal="t/n/mine")
     assert (

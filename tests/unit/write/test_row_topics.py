@@ -46,7 +46,7 @@ def test_the_driver_checks_the_columns() -> None:
     options = parse_options(WriteOptions, SERVICE)
     columns = pa.schema([("n", pa.int64()), ("__topic", pa.string())])
     assert settle_target(options, columns) == RowTargets(columns, None)
-    with pytest.raises(OptionError, match="'topic' is missing: expected it, or a column __topic"):
+    with pytest.raises(OptionError, match="'topic' is missing: expected the option, or a column __topic"):
         settle_target(options, pa.schema([("n", pa.int64())]))
     with pytest.raises(SchemaError, match="is bigint: expected type string"):
         settle_target(options, pa.schema([("n", pa.int64()), ("__topic", pa.int64())]))

@@ -68,7 +68,7 @@ class Bookies:
             return {str(bookie): str(known["hostname"]) for bookie, known in racks if known.get("hostname")}
         except AttributeError:
             raise ProtocolError(
-                f"{where}: expected a JSON object with groups of bookies, got another object"
+                f"{where}: expected a JSON object with groups of bookies, got another object; check admin.url"
             ) from None
 
     def ids(self) -> tuple[str, ...]:
@@ -82,7 +82,9 @@ class Bookies:
         try:
             return tuple(str(bookie["bookieId"]) for bookie in answer["bookies"])
         except (KeyError, TypeError):
-            raise ProtocolError(f"{where}: expected a JSON object with bookies, got another object") from None
+            raise ProtocolError(
+                f"{where}: expected a JSON object with bookies, got another object; check admin.url"
+            ) from None
 
 
 class Tenants:

@@ -121,7 +121,8 @@ class Namespaces:
             raise no_namespace(where)
         if change.status == _CONFLICT:
             raise NamespaceNotEmptyError(
-                f"{where}: expected no topics, got {reason_of(change.text)}; delete the topics, or add CASCADE"
+                f"{where}: expected a namespace without topics, got a refusal: {reason_of(change.text)}; delete the "
+                "topics, or add CASCADE"
             )
 
     def set_property(self, namespace: Namespace, key: str, value: str) -> None:

@@ -292,11 +292,12 @@ class RestClient:
             target = urljoin(url, target)
             if not target.startswith(("https:", url.partition(":")[0] + ":")):
                 raise ProtocolError(
-                    f"{where}: a redirect of the admin REST API from HTTPS to another protocol is not followed"
+                    f"{where}: expected the admin REST API to redirect to HTTPS, got a redirect to another protocol; "
+                    f"check webServicePortTls in the broker.conf of each broker"
                 )
             url = target
         raise ConnectionFailed(
-            f"{where}: expected an answer within {_REDIRECTS} redirects, got more redirects"
+            f"{where}: expected an answer within {_REDIRECTS} redirects, got more redirects; check admin.url"
         )
 
     def _read(self, answer: urllib3.BaseHTTPResponse, where: str) -> _Answer:
@@ -308,8 +309,8 @@ class RestClient:
             if time.monotonic() > deadline:
                 answer.close()
                 raise DeadlineExceeded(
-                    f"{where}: expected the whole answer of the admin REST API within {self._answer_seconds:g} s "
-                    f"(pulsar.client.operationTimeoutMs), got {sum(map(len, pieces))} bytes of it"
+                    f"{where}: expected the whole answer of the admin REST API within {self._answer_seconds:g} s, "
+                    f"got {sum(map(len, pieces))} bytes; raise pulsar.client.operationTimeoutMs"
                 )
         answer.release_conn()
         return _Answer(answer.status, answer.headers, b"".join(pieces))

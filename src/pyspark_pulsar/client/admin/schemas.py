@@ -86,11 +86,15 @@ class Schemas:
                 "schema compatibility strategy for the namespace"
             )
         if change.status == _UNPROCESSABLE:
-            raise SchemaError(f"{where}: expected a valid schema, got a refusal: {reason_of(change.text)}")
+            raise SchemaError(
+                f"{where}: expected a valid schema, got a refusal: {reason_of(change.text)}; correct the schema"
+            )
         try:
             return int(json.loads(change.text)["version"]["version"])
         except (ValueError, TypeError, KeyError):
-            raise ProtocolError(f"{where}: expected the version of the schema, got another answer") from None
+            raise ProtocolError(
+                f"{where}: expected the version of the schema, got another answer; check admin.url"
+            ) from None
 
 
 def schema_from_rest(topic: TopicName, answer: Mapping[str, Any]) -> SchemaInfo:

@@ -70,7 +70,8 @@ class TopicOperations:
             return {int(index): _end(last) for index, last in (ends if partitions else {-1: ends}).items()}
         except (KeyError, TypeError, ValueError) as fault:
             raise ProtocolError(
-                f"{where}: expected the last message of each partition, got another answer ({fault!r})"
+                f"{where}: expected the last message of each partition, got another answer ({fault!r}); "
+                f"check admin.url"
             ) from None
 
     def _status(self, partition: TopicPartition, operation: str) -> tuple[str, str]:

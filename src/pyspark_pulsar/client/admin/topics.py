@@ -113,8 +113,8 @@ class Topics:
         change = self._rest.change("DELETE", path, where, expected=(_NOT_FOUND, _PRECONDITION_FAILED))
         if change.status == _PRECONDITION_FAILED:
             raise CatalogUnsupported(
-                f"{where}: expected a topic without clients, got {reason_of(change.text)}; stop the topic's "
-                "producers and consumers first"
+                f"{where}: expected a topic without clients, got a refusal: {reason_of(change.text)}; stop the "
+                "topic's producers and consumers first"
             )
         # Brokers (4.0.8) do not delete some schemas. A new topic of the same name would have these schemas.
         if Schemas(self._rest).latest(topic) is not None:

@@ -109,8 +109,8 @@ class TransactionOutcomes:
             if all(outcomes.values()) or self._wait_for_buffer().recovery == before.recovery:
                 return outcomes
         raise LedgerUnavailable(
-            f"{self._partition}: expected the topic to stay loaded during requests for transactions, but the topic was "
-            f"loaded {_TRIES} times; run the query again"
+            f"{self._error_start()}: expected the topic to stay loaded during the requests, but the topic was loaded "
+            f"{_TRIES} times; run the query again"
         )
 
     def _is_aborted(self, transaction: TransactionId) -> bool:
@@ -119,12 +119,13 @@ class TransactionOutcomes:
         aborted = answer.get("aborted")
         if not isinstance(aborted, bool):
             raise ProtocolError(
-                f"{self._error_start()}: expected true or false for aborted, got another answer"
+                f"{self._error_start()}: expected true or false in the field aborted, got another answer; "
+                f"check admin.url"
             )
         if not aborted and answer.get("startPosition") is not None:
             raise LedgerUnavailable(
                 f"{self._partition}: expected transaction ({most},{least}) to have ended, got an open one; "
-                f"messages of open transactions are not readable yet"
+                f"wait until the transaction ends, then run the query again"
             )
         return aborted
 
@@ -150,14 +151,16 @@ class TransactionOutcomes:
             if time.monotonic() > deadline:
                 raise LedgerUnavailable(
                     f"{self._error_start()}: expected the topic's transaction buffer to recover within "
-                    f"{self._patience_seconds:.0f} s, got the state {state}"
+                    f"{self._patience_seconds:.0f} s, got the state {state}; run the query again"
                 )
             time.sleep(_PAUSE_SECONDS)
 
     def _get(self, kind: str, *names: str) -> dict[str, Any]:
         answer = self._rest.get(self._resource(kind, *names), self._error_start(), version="v3")
         if not isinstance(answer, dict):
-            raise ProtocolError(f"{self._error_start()}: expected a JSON object, got {type(answer).__name__}")
+            raise ProtocolError(
+                f"{self._error_start()}: expected a JSON object, got {type(answer).__name__}; check admin.url"
+            )
         return answer
 
     def _error_start(self) -> str:
@@ -210,6 +213,6 @@ def readable_end(rest: RestClient, partition: TopicPartition) -> Position | None
         return None
     except (AttributeError, KeyError, ValueError) as fault:
         raise ProtocolError(
-            f"{doing}: expected maxReadPosition as ledger:entry, got another answer ({fault!r})"
+            f"{doing}: expected maxReadPosition as ledger:entry, got another answer ({fault!r}); check admin.url"
         ) from None
     return after_entry(ledger, entry)

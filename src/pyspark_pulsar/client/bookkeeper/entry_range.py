@@ -54,11 +54,11 @@ class EntryRange:
         answers = "; ".join(f"{bookie} {answer}" for bookie, answer in tried.items())
         if set(tried.values()) == {describe(NO_LEDGER)}:
             answers += (
-                "; the ledger was deleted after the read was planned (by retention, or after offloading)"
+                " (the ledger was deleted after the read was planned, by retention or after offloading)"
             )
         if self.digest is None and describe(DAMAGED) in tried.values():
-            answers += "; or the ledger has a digest that needs the ledger's password (HMAC)"
+            answers += " (perhaps because the ledger's digest is HMAC, which needs the ledger's password)"
         return LedgerUnavailable(
             f"{self.where}, ledger {self.ledger}, entry {entry}: expected a bookie to return the entry, got: "
-            f"{answers}; run the query again, or read from the broker (readFrom=broker)"
+            f"{answers}. Run the query again, or read from the broker (readFrom=broker)"
         )

@@ -69,7 +69,9 @@ class BrokerConnections:
             except ConnectionFailed:
                 if index == len(hosts) - 1:
                     raise
-        raise ConnectionFailed("service.url contains no host")
+        raise ConnectionFailed(
+            "connecting to a broker: expected a host in service.url, got none; report this as a bug"
+        )
 
     def _knows(self, address: BrokerAddress) -> bool:
         """Return whether a connection to this address is open. Callers prefer hosts with an open connection."""

@@ -185,7 +185,9 @@ class BrokerClient:
         """
         left = min(seconds, self._deadline - time.monotonic())
         if left <= 0:
-            raise DeadlineExceeded("the deadline of the operation has passed")
+            raise DeadlineExceeded(
+                "waiting for the broker: expected an answer before the deadline of the operation, got none"
+            )
         return left
 
     # Connections
@@ -289,9 +291,9 @@ class BrokerClient:
         connection = self.service_connection()
         if not connection.knows_scalable_topics:
             raise OptionError(
-                f"{reading_layout(topics[0])}: expected a broker with scalable topics (Pulsar 5.0 or later), got one "
-                f"at {connection.address} without them; use a topic that starts with persistent://, or set service.url "
-                f"to the brokers of Pulsar 5 themselves, because proxies may not forward this request"
+                f"{reading_layout(topics[0])}: expected a broker with scalable topics (Pulsar 5.0 or later), got a "
+                f"broker without scalable topics at {connection.address}; use a topic that starts with persistent://, "
+                f"or set service.url to a broker of Pulsar 5 instead of a proxy"
             )
         answers = connection.submit_all([(layout_command(topic), reading_layout(topic)) for topic in topics])
         layouts: dict[TopicName, TopicLayout | None] = {}

@@ -59,7 +59,10 @@ class OpenConsumer:
     def on_command(self, command: wire.BaseCommand) -> None:
         if command.type == CLOSE_CONSUMER:
             self.on_closed(
-                ConnectionFailed(f"{self._where}: the broker closed the consumer; the topic moves")
+                ConnectionFailed(
+                    f"{self._where}: the broker closed the consumer, usually because the topic is moving to another "
+                    f"broker"
+                )
             )
 
     def on_closed(self, reason: ConnectionFailed) -> None:

@@ -210,7 +210,10 @@ class Producer:
                 raise
             # The other producer of this name may belong to an earlier connection of this producer, or to an earlier
             # attempt of the task. Brokers need a moment to detect a broken connection.
-            raise NotReady(f"{busy}; producer names must be unique in a topic") from busy
+            raise NotReady(
+                f"{busy}; if pulsar.producer.producerName is set, stop the other producer of this name, or set another "
+                f"name"
+            ) from busy
 
     # Methods of `Listener`, for the connection's receiving thread
 
@@ -236,7 +239,12 @@ class Producer:
             else:
                 self._fail(failure)
         elif command.type == CLOSE_PRODUCER:
-            self.on_closed(ConnectionFailed(f"{self.topic}: the broker closed the producer; the topic moves"))
+            self.on_closed(
+                ConnectionFailed(
+                    f"{self.topic}: the broker closed the producer, usually because the topic is moving to another "
+                    f"broker"
+                )
+            )
 
     def on_entries(self) -> None:
         """Do nothing, because producers receive no entries."""
@@ -271,8 +279,8 @@ class Producer:
     def _not_stored(self, sequence_id: int) -> SendError:
         return SendError(
             f"{self.topic}: expected the broker to store message {sequence_id} of producer {self.name}, got the answer "
-            f"that it is a duplicate, although it was not sent before; no later message counts as written; check "
-            f"whether another producer uses the name, or the broker's sequence ids are outdated"
+            f"that the message is a duplicate. The message was not sent earlier, so neither this message nor a later "
+            f"message counts as written; stop other producers of this name, or check the topic's deduplication state"
         )
 
     def _fail(self, failure: PulsarError) -> None:
@@ -394,9 +402,10 @@ class Producer:
         with self._changed:
             if self._unconfirmed.sent and not self._sends_again:
                 raise SendError(
-                    f"{self.topic}: expected a receipt for every message, but the connection or the topic was lost "
-                    f"({self._lost}) before all receipts arrived; a repetition could store messages twice, so "
-                    f"this attempt ends and none of its messages counts as written"
+                    f"{self.topic}: expected a receipt for every message, got no receipt for some messages "
+                    f"({self._lost}). Sending these messages again could store them twice, so this attempt ends, and "
+                    f"none of its messages counts as written; run the write again, or let Spark retry tasks "
+                    f"(spark.task.maxFailures)"
                 )
             oldest = self._unconfirmed.oldest_since if self._unconfirmed else time.monotonic()
             is_refused = isinstance(self._lost, NotReady)
@@ -410,8 +419,8 @@ class Producer:
                 self._client.retrying(self._open_once, patience)
         except ConnectionFailed as failure:
             raise SendError(
-                f"{self.topic}: expected all messages to be confirmed within {self._timeout_seconds:.0f} s, got no "
-                f"producer to send them again ({failure}); no unconfirmed message counts as written"
+                f"{self.topic}: expected all messages to be confirmed within {self._timeout_seconds:.0f} s, but "
+                f"opening the producer again failed ({failure}); no unconfirmed message counts as written"
             ) from failure
         with self._changed:
             self._unconfirmed.prepare_resend()
@@ -425,7 +434,7 @@ class Producer:
         if waited > self._timeout_seconds:
             raise DeadlineExceeded(
                 f"{self.topic}: expected a receipt within {self._timeout_seconds:.0f} s, got no receipt of message "
-                f"{self._unconfirmed.oldest_id}; raise pulsar.producer.sendTimeoutMs if the broker is slow"
+                f"{self._unconfirmed.oldest_id}; if the broker is slow, raise pulsar.producer.sendTimeoutMs"
             )
 
     def close(self) -> None:

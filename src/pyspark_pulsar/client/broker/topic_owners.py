@@ -148,5 +148,6 @@ class TopicOwners:
             command = lookup_command(topic, self._listener_name, authoritative=answer.authoritative)
             answer = connection.request(command, where, self._seconds_left(self._request_seconds))
         raise ProtocolError(
-            f"{where}: expected an owner within {_MAX_REDIRECTS} redirects, got more redirects"
+            f"{where}: expected an owner within {_MAX_REDIRECTS} redirects, got more redirects; try again, or let "
+            f"an administrator check the brokers"
         )

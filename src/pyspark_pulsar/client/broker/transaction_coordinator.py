@@ -40,7 +40,7 @@ from pyspark_pulsar.runtime import Future, random, time
 _ASSIGN: Final = TopicName.parse("persistent://pulsar/system/transaction_coordinator_assign")
 _COMMIT, _ABORT = 0, 1
 _OFF: Final = (
-    "transactions are off in the broker: expected them to be on, because deliveryGuarantee=exactly-once needs them; "
+    "transactions are off in the broker, but deliveryGuarantee=exactly-once needs transactions; "
     "set transactionCoordinatorEnabled=true in the broker's configuration, or use deliveryGuarantee=at-least-once"
 )
 # https://github.com/apache/pulsar/issues/18716
@@ -295,7 +295,7 @@ class OpenTransaction:
         if time.monotonic() >= self._ends:
             raise TransactionEnded(
                 f"{named(self.id)}: expected all rows of the task to be sent before the transaction times out, but "
-                f"it has timed out; raise transactionTimeoutMs, or write fewer rows at a time"
+                f"the transaction has timed out; raise transactionTimeoutMs, or write fewer rows at a time"
             )
 
 

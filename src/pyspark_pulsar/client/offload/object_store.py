@@ -61,7 +61,7 @@ _CAUSES: Final = {
     "BadScheme": "an http:// endpoint, which needs allow_http=true in tieredStorageOptions",
     "InvalidCertificate": "the server's certificate is not trusted",
     "MissingAccount": "the setting account_name is missing",
-    _MACHINE: "credentials are missing, and the machine has none of its own",
+    _MACHINE: "neither tieredStorageOptions nor the machine has credentials",
 }
 
 
@@ -155,7 +155,7 @@ def _object_store(store: TieredStore) -> ObjectStore:
         unknown = [key for key in given if f"'{key}'" in str(fault)]
         raise OptionError(
             f"option 'tieredStorageOptions': expected settings of obstore for {urlsplit(store.url).scheme}://, got "
-            f"unknown settings {', '.join(unknown)}"
+            f"unknown settings {', '.join(unknown)}; correct their names"
         ) from None
     except (BaseError, ValueError, TypeError) as fault:
         # One cause is an account name that is neither in the settings nor in the environment.
@@ -297,7 +297,7 @@ def _reason(fault: Exception) -> str:
     if isinstance(fault, OSError) and fault.errno is not None:
         causes.append(os.strerror(fault.errno))
     if "libhdfs" in message or "libjvm" in message:
-        causes.append("libhdfs cannot be loaded; set HADOOP_HOME, JAVA_HOME and CLASSPATH")
+        causes.append("libhdfs cannot be loaded without correct HADOOP_HOME, JAVA_HOME and CLASSPATH")
     kind = type(fault).__name__.removesuffix("Error")
     refused = {
         "PermissionDenied": "no permission to read the copy",

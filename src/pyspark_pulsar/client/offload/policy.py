@@ -141,8 +141,8 @@ def _policy(rest: RestClient, topic: TopicName) -> Mapping[str, Any]:
     if refused and topic.namespace not in _refused_namespaces:
         _refused_namespaces.add(topic.namespace)
         _LOG.warning(
-            "Reading offloaded ledgers from other locations, because this role may not read the offload policy (set "
-            "tieredStorageUrl to read them from tiered storage): namespace %s",
+            "Reading offloaded ledgers from other locations, because this role cannot read the offload policy (set "
+            "tieredStorageUrl to read from tiered storage): namespace %s",
             topic.namespace,
         )
     return {}

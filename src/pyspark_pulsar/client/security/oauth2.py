@@ -126,7 +126,8 @@ def access_token(flow: OAuth2Flow, *, renew: bool = False) -> str:
         return request.result(_REQUEST_SECONDS)
     except TimeoutError:
         fault: ConnectionFailed = DeadlineExceeded(
-            f"requesting a token from {flow.issuer}: expected an answer within {_REQUEST_SECONDS:.0f} s, got none"
+            f"requesting a token from {flow.issuer}: expected an answer within {_REQUEST_SECONDS:.0f} s, got none; "
+            f"check issuerUrl"
         )
     except ConnectionFailed as failed:
         fault = failed
@@ -169,16 +170,22 @@ def _request_token(flow: OAuth2Flow) -> tuple[str, float]:
         schemes = ("https",) if flow.issuer.startswith("https:") else ("https", "http")
         if not isinstance(endpoint, str) or urlsplit(endpoint).scheme not in schemes:
             raise ProtocolError(
-                f"{flow.issuer}: expected the address of a token endpoint ({' or '.join(schemes)}), got none"
+                f"requesting a token from {flow.issuer}: expected the address of a token endpoint "
+                f"({' or '.join(schemes)}), got none; check issuerUrl"
             )
         answer = _request_json(http, "POST", endpoint, form)
     token, lifetime = answer.get("access_token"), answer.get("expires_in")
     if not isinstance(token, str) or not token:
-        raise ProtocolError(f"{endpoint}: expected an access_token, got none")
+        raise ProtocolError(
+            f"requesting a token from {endpoint}: expected an access_token, got none; check issuerUrl"
+        )
     try:
         return token, float(_UNKNOWN_LIFE_SECONDS if lifetime is None else lifetime)
     except (TypeError, ValueError):
-        raise ProtocolError(f"{endpoint}: expected seconds in expires_in, got something else") from None
+        raise ProtocolError(
+            f"requesting a token from {endpoint}: expected a number of seconds in expires_in, got another value; "
+            f"check issuerUrl"
+        ) from None
 
 
 def _request_json(
@@ -218,7 +225,7 @@ def _unreachable(where: str, fault: BaseException) -> Exception:
         return certificate_fault(
             where, cause, OptionNames(trust="trustCertsFilePath in pulsar.client.authParams")
         )
-    return ConnectionFailed(f"{where}: the identity provider cannot be reached: {fault}")
+    return ConnectionFailed(f"{where}: the identity provider cannot be reached: {fault}; check issuerUrl")
 
 
 def _reason(document: Any) -> str:

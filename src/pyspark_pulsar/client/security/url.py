@@ -58,7 +58,10 @@ def parse_broker_url(url: str, where: str) -> BrokerAddress:
     try:
         return parse_service_url(url)[0]
     except OptionError:
-        raise ProtocolError(f"{where}: expected an address {PLAIN}host:port, got {url!r}") from None
+        raise ProtocolError(
+            f"{where}: expected an address {PLAIN}host:port, got {url!r}; check advertisedAddress in the broker's "
+            f"broker.conf"
+        ) from None
 
 
 def _host_and_port(text: str, default_port: int) -> BrokerAddress | None:

@@ -72,10 +72,10 @@ def take_over(sink: Sink, writer: Writer, *, may_be_empty: bool = True) -> Journ
         # The journal is empty for certain only if the state was read after a fence.
         if state is None and not may_be_empty:
             raise CommitError(
-                f"the journal {sink.journal.prefix} is empty: expected the last epoch of {writer}. Either the journal "
-                f"was deleted, or its messages expired (the namespace's message TTL), or the query wrote to another "
-                f"topic or with another deliveryGuarantee before. The current epoch may already be written; check the "
-                f"topic for the rows of the epoch, then set a new journal (transactionJournal)"
+                f"the journal {sink.journal.prefix} is empty: expected the last epoch of {writer}. The journal was "
+                f"deleted, or its messages expired (the namespace's message TTL), or the query previously wrote to "
+                f"another topic or with another deliveryGuarantee. The current epoch may already be written; check "
+                f"the topic for the rows of the epoch, then set a new journal (transactionJournal)"
             )
         refuse_others(state, writer, sink.journal.prefix)
         if state is None:
@@ -130,8 +130,8 @@ def commit_epoch(
         if state is None or state.writer != writer:
             sink.coordinators.abort_all([task.transaction for task in prepared])
             raise CommitError(
-                f"epoch {epoch}: expected the journal {journal} to be at run {writer.run}, got another state. It was "
-                f"deleted or damaged, so no row of the epoch counts as written; start the query again"
+                f"epoch {epoch}: expected the journal {journal} to be at run {writer.run}, got another state. The "
+                f"journal was deleted or damaged, so no row of the epoch counts as written; start the query again"
             )
         if epoch > state.epoch:
             decided = replace(
@@ -180,18 +180,18 @@ def _repeated_epoch(
     sink.coordinators.abort_all([task.transaction for task in prepared if task.transaction not in decided])
     if epoch < state.epoch:
         raise CommitError(
-            f"epoch {epoch}: expected the last epoch or a new one, but epoch {state.epoch} is decided already in "
-            f"{sink.journal.prefix}. The checkpoint is older than the journal; use the newer checkpoint"
+            f"epoch {epoch}: expected epoch {state.epoch} or a later epoch, because epoch {state.epoch} is decided "
+            f"already in the journal {sink.journal.prefix}. The checkpoint is older than the journal; use the newer "
+            f"checkpoint"
         )
     known = state.row_digest
     if row_digest is not None and known is not None and not row_digest.agrees_with(known):
         raise RepeatedEpochDiffers(
             f"epoch {epoch}: expected the rows that {state.writer} has already written as this epoch ({known}), got "
-            f"other rows ({row_digest}), and wrote none of them. The checkpoint may be older than the journal "
-            f"{sink.journal.prefix}, because it was restored from a copy or has lost a file; then use the newer "
-            f"checkpoint. Otherwise the rows differ each time they are computed (uuid(), rand(), a sum of doubles), or "
-            f"the query or the topic's schema has changed; then set repeatedEpochCheck=count, or none, which drops "
-            f"these rows"
+            f"other rows ({row_digest}), and wrote none of the other rows. If the checkpoint is older than the journal "
+            f"{sink.journal.prefix} (restored from a copy, or a file is lost), use the newer checkpoint. If each "
+            f"run computes different rows (uuid(), rand(), a sum of doubles), set repeatedEpochCheck=count. If the "
+            f"query or the topic's schema has changed, set repeatedEpochCheck=none, which drops the repeated rows"
         )
     return state
 
@@ -226,10 +226,10 @@ def _require_begun(sink: Sink, state: JournalState, begun: Sequence[BegunTransac
             sink.coordinators.abort_all(state.decided)
             raise CommitError(
                 f"epoch {state.epoch}: expected the transactions of its {len(decided)} tasks in "
-                f"{sink.journal.prefix}-begun, got {len(decided) - len(missing)}. The topic was deleted or expired "
-                f"while the tasks ran, so no row of the epoch is written. Rows of killed task attempts may hide the "
-                f"rows after them until transactionTimeoutMs is over; keep the journal's topics, and start the query "
-                f"or the job again"
+                f"{sink.journal.prefix}-begun, got {len(decided) - len(missing)}. The topic was deleted, or its "
+                f"messages expired, while the tasks ran, so no row of the epoch is written. Until "
+                f"transactionTimeoutMs has passed, rows of killed task attempts may hide later rows; keep the "
+                f"journal's topics, and start the query or the job again"
             )
         time.sleep(_PAUSE_SECONDS)
         begun, _ = sink.journal.begun_since(state.begun)
@@ -246,7 +246,8 @@ def _require_open(sink: Sink, state: JournalState) -> None:
         sink.coordinators.abort_all(state.decided)
         raise CommitError(
             f"epoch {state.epoch}: expected the transactions of all its tasks to be open, but {fault}; no row of the "
-            f"epoch is written. If the epoch took longer than transactionTimeoutMs, raise that, or make epochs smaller"
+            f"epoch is written. If the epoch took longer than transactionTimeoutMs, raise the option, or make epochs "
+            f"smaller"
         ) from fault
 
 

@@ -139,8 +139,8 @@ class Journal:
             if time.monotonic() > deadline:
                 raise DeadlineExceeded(
                     f"{self._decided.name}: expected to read the appended fence within {self._request_seconds:.0f} s, "
-                    f"got {len(contents)} other records. The broker does not show the whole topic; unload it, or read "
-                    f"the broker's log"
+                    f"got {len(contents)} other records. The broker does not show the whole topic; unload the "
+                    f"topic, or read the broker's log"
                 )
             time.sleep(_PAUSE_SECONDS)
 

@@ -47,8 +47,8 @@ def journal_of_stream(options: WriteOptions, checkpoint: str | None) -> JournalN
         return JournalName(_target(options), _checked(options))
     if checkpoint is None:
         raise OptionError(
-            "deliveryGuarantee=exactly-once: expected the option checkpointLocation of this writeStream, or "
-            "transactionJournal, to find what was decided before a restart, got neither; set one of them"
+            "deliveryGuarantee=exactly-once: expected the option checkpointLocation or transactionJournal of the "
+            "writeStream, got neither; set one of them, so that the query finds its journal after a restart"
         )
     return JournalName(_target(options), None, _beside(_topic(options)))
 
@@ -74,7 +74,8 @@ def _checked(options: WriteOptions) -> str:
     name = TopicName.parse(str(options.transaction_journal))
     if not name.is_persistent:
         raise OptionError(
-            f"option 'transactionJournal': expected a persistent topic's name, got {name}; make it persistent"
+            f"option 'transactionJournal': expected the name of a persistent topic, got {name}; begin the name with "
+            f"persistent://"
         )
     return str(name)
 
@@ -82,9 +83,9 @@ def _checked(options: WriteOptions) -> str:
 def _topic(options: WriteOptions) -> TopicName:
     if options.topic is None:
         raise OptionError(
-            "deliveryGuarantee=exactly-once: expected the option transactionJournal where column __topic names the "
-            "topics, got neither it nor the option topic, which would determine its namespace. Set transactionJournal "
-            "to the name of a topic that does not exist, in a namespace where this role may produce and consume"
+            "deliveryGuarantee=exactly-once: expected the option transactionJournal, because column __topic names the "
+            "topics, got none; set transactionJournal to the name of a topic that does not exist, in a namespace "
+            "where this role is allowed to produce and consume"
         )
     topic = TopicName.parse(options.topic)
     check_domain(options, topic)

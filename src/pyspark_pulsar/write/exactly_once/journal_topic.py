@@ -178,7 +178,7 @@ class JournalTopic:
                 if time.monotonic() > deadline:
                     raise DeadlineExceeded(
                         f"{self.name}: expected the records up to {end} within {self._client.request_seconds:.0f} s, "
-                        f"got those up to {reached}; wait and try again, or read the broker's log"
+                        f"got records up to {reached}; wait and try again, or read the broker's log"
                     )
                 continue
             reached = after_entry(*(entries.last or end.as_tuple()[:2]))
@@ -235,7 +235,7 @@ def _records(batch: pa.RecordBatch, topic: str) -> Iterator[JournalRecord]:
             content = None
         if not isinstance(content, dict):
             raise CommitError(
-                f"{topic}: expected records of pyspark-pulsar's exactly-once sink, got something else at {position}; "
+                f"{topic}: expected records of pyspark-pulsar's exactly-once sink, got another message at {position}; "
                 f"set transactionJournal to a name that nothing else writes to"
             )
         yield JournalRecord(position, content)

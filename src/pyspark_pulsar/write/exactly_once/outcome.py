@@ -37,8 +37,8 @@ class RowsLost(CommitError):
 def in_doubt(writer: Writer, epoch: int, journal: str, why: object) -> CommitUnfinished:
     """Return the error for a decision that was sent, and that may or may not be stored."""
     return CommitUnfinished(
-        f"{_described(writer, epoch)}: expected to learn whether its commit was decided, but {why}. Its rows may be "
-        f"visible, or become visible. {_advice(writer, journal)}"
+        f"{_described(writer, epoch)}: the outcome of the commit is unknown: {why}. The rows may be visible, "
+        f"or may become visible later. {_advice(writer, journal)}"
     )
 
 
@@ -50,19 +50,21 @@ def unfinished_after_decision(writer: Writer, epoch: int, journal: str) -> Itera
     except CommitUnfinished:
         raise
     except RowsLost as fault:
-        raise CommitUnfinished(f"{fault}. Do not run it again: its other rows are visible") from fault
+        raise CommitUnfinished(
+            f"{fault}. Do not repeat the whole write, because its other rows are visible"
+        ) from fault
     except PulsarError as fault:
         raise CommitUnfinished(
-            f"{_described(writer, epoch)}: expected to commit what was decided, but {fault}. Its rows are visible, or "
-            f"some are and the others will be. {_advice(writer, journal)}"
+            f"{_described(writer, epoch)}: committing the decided transactions failed: {fault}. All rows are visible, "
+            f"or some rows are visible and the others can still become visible. {_advice(writer, journal)}"
         ) from fault
 
 
 def committed_all_the_same(writer: Writer, epoch: int, journal: str) -> CommitUnfinished:
     """Return the error for a job that is committed, although Spark treats the job as failed."""
     return CommitUnfinished(
-        f"{_described(writer, epoch)}: expected it to be undecided, because Spark has given it up, but it is decided "
-        f"in the journal {journal}: all its rows are visible. Do not run it again"
+        f"{_described(writer, epoch)}: Spark reports that the job failed, but the journal {journal} shows that the "
+        f"job is committed. All its rows are visible. Do not run the job again"
     )
 
 
@@ -72,11 +74,11 @@ def _described(writer: Writer, epoch: int) -> str:
 
 def _advice(writer: Writer, journal: str) -> str:
     if not writer.is_job:
-        return f"Start the query again. It reads the outcome in the journal {journal}, and finishes the epoch"
+        return f"Start the query again, so that it reads the outcome in the journal {journal} and finishes the epoch"
     return (
-        f"Do not run the job again. To finish what was decided and see the outcome, run pyspark-pulsar transactions "
-        f"resolve --journal {journal} --service-url URL, or the next exactly-once job with this journal. After "
-        f"transactionTimeoutMs, the answer names the rows that are missing"
+        f"Do not run the job again. To finish the commit and see its outcome, run pyspark-pulsar transactions "
+        f"resolve --journal {journal} --service-url URL. If transactions of the job have timed out "
+        f"(transactionTimeoutMs), the command names the missing rows"
     )
 
 

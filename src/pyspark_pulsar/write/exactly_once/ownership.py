@@ -27,17 +27,17 @@ def refuse_others(state: JournalState | None, writer: Writer, journal: str) -> N
         else:
             now = ("the job has failed, or " if writer.is_job else "") + "the journal was released by hand"
         raise RunFenced(
-            f"{writer}, run {writer.run}: expected to be the run that writes, but {now}, as the journal {journal} "
-            f"shows (run {state.writer.run}). Earlier decisions are committed, and nothing else of run {writer.run} "
-            f"counts as written; run only one query per checkpoint, and set a separate transactionJournal for each "
-            f"of several concurrent jobs"
+            f"{writer}: expected run {writer.run} to be the only writer, but {now}, as the journal {journal} shows "
+            f"(run {state.writer.run}). Epochs of run {writer.run} that were decided earlier are committed, and "
+            f"nothing else of the run counts as written; run only one query per checkpoint, and set a separate "
+            f"transactionJournal for each of several concurrent jobs"
         )
     if not state.belongs_to(writer):
         raise JournalTaken(
-            f"{journal}: expected the journal of {writer}, got the journal of {state.writer}, which is left as it is; "
-            f"nothing was written. Each query and topic, and the jobs to a topic, need a journal of their own; set "
-            f"another name by option transactionJournal, or remove the option. If the other writer will never start "
-            f"again, run pyspark-pulsar transactions resolve --journal {journal} --release --service-url URL"
+            f"{journal}: expected the journal of {writer}, got the journal of {state.writer}, which is unchanged. "
+            f"Nothing was written; set option transactionJournal to another name, or remove the option. If the other "
+            f"writer will never start again, run pyspark-pulsar transactions resolve --journal {journal} --release "
+            f"--service-url URL"
         )
 
 

@@ -123,9 +123,9 @@ def _require_markers(
             raise RowsLost(_loss_text(sink, state, missing))
         if time.monotonic() > deadline:
             raise DeadlineExceeded(
-                f"epoch {state.epoch}: expected to see within {seconds:.0f} s whether its transactions were committed, "
-                f"but a transaction is open in {sink.journal.marker_partition}. The epoch is decided; start the query "
-                f"again, which finishes it"
+                f"epoch {state.epoch}: expected the outcome of its decided transactions within {seconds:.0f} s, got an "
+                f"open transaction in {sink.journal.marker_partition}; wait until the open transaction ends, then try "
+                f"again"
             )
         abort_begun(sink, state, decider)
         time.sleep(_PAUSE_SECONDS)
@@ -136,11 +136,10 @@ def _loss_text(sink: Sink, state: JournalState, missing: Sequence[PreparedTransa
     tasks = ", ".join(str(task.partition) for task in missing)
     names = ", ".join(named(task.transaction) for task in missing)
     return (
-        f"epoch {state.epoch}: expected all its {len(state.transactions)} decided transactions to be committed, but "
-        f"the broker has aborted {len(missing)} of them (they timed out). {rows} rows of Spark's partitions {tasks} "
-        f"are missing ({names}, journal {sink.journal.prefix}). They do not count as written. Write them again by "
-        f"hand, then continue with another journal (transactionJournal); a larger transactionTimeoutMs leaves a "
-        f"driver more time to restart"
+        f"epoch {state.epoch}: expected the broker to commit all {len(state.transactions)} decided transactions, "
+        f"but {len(missing)} transactions timed out and were aborted. {rows} rows of Spark's partitions {tasks} are "
+        f"missing ({names}, journal {sink.journal.prefix}). Write the missing rows again by hand, then continue with "
+        f"another journal (transactionJournal). To leave a driver more time to restart, raise transactionTimeoutMs"
     )
 
 

@@ -32,10 +32,10 @@ def resolve_journal(
         if journal is None or state is None:
             return [f"{prefix}: nothing was ever written with this journal."]
         if owner is not None and state.writer.owner != owner:
-            return [f"{prefix}: it belongs to {state.writer}, and was not changed."]
+            return [f"{prefix}: the journal belongs to {state.writer}, and was not changed."]
         sink = Sink(client, journal, Coordinators(client))
         state = finish_decided(sink, abort_open=abort_open, release=release) or state
-    lines = [f"{prefix}: it belongs to {state.writer}."]
+    lines = [f"{prefix}: the journal belongs to {state.writer}."]
     if state.transactions:
         rows = sum(prepared.rows for prepared in state.transactions)
         count = len(state.transactions)
@@ -46,7 +46,7 @@ def resolve_journal(
     else:
         lines.append(f"{prefix}: nothing is decided.")
     if release:
-        lines.append(f"{prefix}: released; another query or job may use it.")
+        lines.append(f"{prefix}: released; another query or job can use the journal.")
     return lines
 
 
@@ -73,10 +73,10 @@ def remove_journal(options: WriteOptions, prefix: str, *, owner: str | None = No
             journal = Journal.find(client, prefix)
             state = None if journal is None else journal.state()
             if state is not None and owner is not None and state.writer.owner != owner:
-                return [f"{prefix}: it belongs to {state.writer}, and was not changed."]
+                return [f"{prefix}: the journal belongs to {state.writer}, and was not changed."]
             if journal is not None:
                 finish_decided(Sink(client, journal, Coordinators(client)), abort_open=True)
         # `-decided` is deleted last, so that the command finds the journal again after an interruption.
         begun, decided, ended = journal_topics(prefix)
         removed = [admin.topics.delete_idle(topic) for topic in (begun, ended, decided)]
-    return [f"{prefix}: {'removed' if any(removed) else 'there is no such journal'}."]
+    return [f"{prefix}: {'removed' if any(removed) else 'the journal does not exist'}."]

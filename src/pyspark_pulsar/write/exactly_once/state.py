@@ -170,7 +170,7 @@ def state_of(content: dict[str, Any], where: str) -> JournalState:
     try:
         if content["version"] != VERSION:
             raise CommitError(
-                f"{where}: expected records of version {VERSION}, got {content['version']}; use the version of "
+                f"{where}: expected records of version {VERSION}, got version {content['version']}; use the version of "
                 f"pyspark-pulsar that wrote them"
             )
         return JournalState(
@@ -248,6 +248,6 @@ def transaction_of(pair: Iterable[int]) -> TransactionId:
 
 def _foreign_record(where: str, fault: Exception) -> CommitError:
     return CommitError(
-        f"{where}: expected a record of pyspark-pulsar's exactly-once sink, got a record that lacks {fault}; set "
+        f"{where}: expected a record of pyspark-pulsar's exactly-once sink, got another record ({fault!r}); set "
         f"transactionJournal to a name that nothing else writes to"
     )

@@ -76,8 +76,8 @@ class _RecordedTransaction(OpenTransaction):
         state = take_over(self._sink, job)
         if state.epoch >= EPOCH_OF_A_JOB:
             raise RunFenced(
-                f"{job}: expected the job to wait for this attempt of a task, but the job's commit is decided already, "
-                f"with another attempt; no row of this attempt counts as written"
+                f"{job}: expected the job to wait for this attempt of a task, but the job is decided already, with "
+                f"another attempt; no row of this attempt counts as written"
             )
 
 

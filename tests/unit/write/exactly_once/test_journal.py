@@ -69,7 +69,7 @@ def test_a_begun_transaction_survives_json(partitions: tuple[str, ...], record: 
 
 
 def test_a_record_of_another_version_is_refused() -> None:
-    with pytest.raises(CommitError, match="expected records of version 1, got 2"):
+    with pytest.raises(CommitError, match="expected records of version 1, got version 2"):
         state_of({**state_record(STATE), "version": 2}, "journal")
 
 
@@ -139,7 +139,7 @@ def test_a_journal_of_another_owner_is_refused(owner: Writer, writer: Writer) ->
     with pytest.raises(JournalTaken) as refused:
         refuse_others(JournalState(owner), writer, "journal")
     said = str(refused.value)
-    assert f"expected the journal of {writer}, got the journal of {owner}, which is left as it is" in said
+    assert f"expected the journal of {writer}, got the journal of {owner}, which is unchanged" in said
     assert "transactionJournal" in said
     assert "resolve --journal journal --release" in said
     if owner.owner != writer.owner:

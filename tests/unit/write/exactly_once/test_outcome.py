@@ -82,7 +82,7 @@ def test_retries_end_at_the_deadline() -> None:
 def test_every_error_after_the_decision_reports_an_unknown_outcome() -> None:
     with (
         pytest.raises(
-            CommitUnfinished, match=r"batch job job to t: .*, but gone. Its rows are visible, or"
+            CommitUnfinished, match=r"batch job job to t: .* failed: gone. All rows are visible, or"
         ) as told,
         unfinished_after_decision(JOB, 0, "journal"),
     ):
@@ -96,7 +96,7 @@ def test_every_error_after_the_decision_reports_an_unknown_outcome() -> None:
     ):
         raise DeadlineExceeded("gone")
     with (
-        pytest.raises(CommitUnfinished, match=r"5 rows are missing\. Do not run it again"),
+        pytest.raises(CommitUnfinished, match=r"5 rows are missing\. Do not repeat the whole write"),
         unfinished_after_decision(JOB, 0, "journal"),
     ):
         raise RowsLost("5 rows are missing")

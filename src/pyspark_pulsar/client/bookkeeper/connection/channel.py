@@ -226,10 +226,10 @@ class BookieChannel:
             if answer is None:
                 return b""
             raise PermissionDenied(
-                f"{self._where}: after the TLS handshake the bookie refused this client with status {answer.status}; "
-                f"set a certificate with one of the authorizedRoles in OU ({TLS_OPTIONS.certificate}), or a "
-                f"password (bookkeeperClientAuthenticationPlugin), as bookieAuthProviderFactoryClass in the bookie's "
-                f"bookkeeper.conf requires"
+                f"{self._where}: after the TLS handshake, the bookie refused this client with status {answer.status}; "
+                f"set the credentials that bookieAuthProviderFactoryClass in bookkeeper.conf requires: a certificate "
+                f"with one of the authorizedRoles in its OU ({TLS_OPTIONS.certificate}), or a password "
+                f"(bookkeeperClientAuthenticationPlugin)"
             )
         self._speaks_version_2 = True
         plain = bytes(self._answers)
@@ -258,7 +258,9 @@ class BookieChannel:
         try:
             message = wire.AuthMessage.FromString(body[4:])
         except DecodeError:
-            raise ProtocolError(f"{self._where}: expected an answer to AUTH, got another message") from None
+            raise ProtocolError(
+                f"{self._where}: expected an answer to AUTH, got another message; check the bookie's address"
+            ) from None
         if message.authPluginName == _NO_AUTHENTICATION:
             return self._open()
         try:

@@ -184,7 +184,7 @@ class BookieConnections:
         try:
             connection.untried = addresses_of(address.host, address.port, self.timeout_seconds)
         except (OSError, UnicodeError, DeadlineExceeded) as fault:
-            self._lose(connection, f"{address}: {fault}")
+            self._lose(connection, f"cannot be reached at {address}: {fault}")
         return connection
 
     def _connect(self, connection: _BookieConnection, fault: str = "no address") -> None:
@@ -205,7 +205,7 @@ class BookieConnections:
                 return
             self._close_stream(connection)
         if connection.bookie in self._connections:
-            self._lose(connection, f"cannot connect to {self.addresses[connection.bookie]}: {fault}")
+            self._lose(connection, f"cannot be reached at {self.addresses[connection.bookie]}: {fault}")
 
     def _finish_connecting(self, connection: _BookieConnection) -> None:
         code = (
@@ -229,7 +229,7 @@ class BookieConnections:
             return
         self._close_stream(connection)
         connection.quiet_seconds = 0.0
-        self._connect(connection, f"did not connect {within}")
+        self._connect(connection, f"no connection {within}")
 
     # Sending and receiving
 
@@ -241,7 +241,7 @@ class BookieConnections:
         except BlockingIOError:
             return
         except OSError as fault:
-            self._break(connection, f"the connection broke: {fault}")
+            self._break(connection, f"lost the connection: {fault}")
             return
         del connection.outgoing[:sent]
 
@@ -253,7 +253,7 @@ class BookieConnections:
         except BlockingIOError:
             return
         except OSError as fault:
-            self._break(connection, f"the connection broke: {fault}")
+            self._break(connection, f"lost the connection: {fault}")
             return
         if not data:
             self._break(connection, f"closed the connection {connection.channel.phase}".rstrip())

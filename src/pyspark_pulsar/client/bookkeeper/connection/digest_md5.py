@@ -44,7 +44,8 @@ class DigestMd5:
         directives = _directives(challenge)
         if "nonce" not in directives or "auth" not in directives.get("qop", "auth").split(","):
             raise ProtocolError(
-                "challenge of the bookie: expected DIGEST-MD5 with qop=auth, got another challenge"
+                "authentication: expected a challenge of DIGEST-MD5 with qop=auth, got another challenge; read from "
+                "another location (readFrom=broker or tiered)"
             )
         realm, theirs = directives.get("realm", ""), directives["nonce"]
         known = hashlib.md5(

@@ -118,13 +118,15 @@ def _address(host: str, port: int) -> BookieAddress:
 
 
 def _get(http: urllib3.PoolManager, url: str) -> dict[str, Any]:
-    where = f"reading the addresses of bookies (bookieHttpUrl): {url}"
+    where = f"reading the addresses of bookies from {url}"
     try:
         answer = http.request("GET", url, preload_content=False)
         text = answer.read(_MOST_BYTES)
         answer.release_conn()
     except HTTPError as fault:
-        raise ConnectionFailed(f"{where}: cannot be reached: {fault}") from None
+        raise ConnectionFailed(
+            f"{where}: the bookie's HTTP server cannot be reached: {fault}; check bookieHttpUrl"
+        ) from None
     try:
         document = json.loads(text) if answer.status == _OK else None
     except ValueError:
@@ -132,6 +134,7 @@ def _get(http: urllib3.PoolManager, url: str) -> dict[str, Any]:
     if not isinstance(document, dict):
         raise ProtocolError(
             f"{where}: expected a JSON object of BookKeeper's HTTP server, got an answer with status "
-            f"{answer.status}; check the port (8000 by default), and httpServerEnabled=true in bookkeeper.conf"
+            f"{answer.status}; check the port in bookieHttpUrl (8000 by default), and httpServerEnabled=true in "
+            f"bookkeeper.conf"
         )
     return document

@@ -72,11 +72,14 @@ _ERRORS: dict[int, tuple[type[PulsarError], str]] = {
         OptionError,
         "create the subscription, let consumers create it (allowAutoSubscriptionCreation), or remove subscriptionName",
     ),
-    15: (SendError, "the topic is terminated and accepts no more messages"),
+    15: (SendError, "the topic is terminated and accepts no more messages: write to another topic"),
     17: (TopicNameError, "correct the topic's name"),
     18: (SchemaError, "change the data or the topic's schema compatibility strategy"),
     21: (TransactionEnded, "the transaction is no longer open"),
-    22: (OptionError, "the policies of the broker, namespace or topic do not allow this request"),
+    22: (
+        OptionError,
+        "the policies of the broker, namespace or topic do not allow this request: let an administrator change them",
+    ),
     24: (TransactionEnded, "the transaction is no longer open"),
     25: (WriterFenced, "another writer has taken over"),
 }

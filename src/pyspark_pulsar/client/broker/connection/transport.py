@@ -93,7 +93,7 @@ class Transport:
                 return self._decoder.feed(data)
         except KernelError as fault:
             raise ConnectionFailed(
-                f"{self.address}: expected a frame of Pulsar's binary protocol: {fault.message}; "
+                f"{self.address}: expected a frame of Pulsar's binary protocol, got another frame ({fault.message}); "
                 f"check that service.url names the broker's binary port"
             ) from fault
 
