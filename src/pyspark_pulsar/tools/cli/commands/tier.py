@@ -83,7 +83,9 @@ def tier_arguments(command: Command) -> Command:
 
 @tier.command(short_help="Tier closed ledgers.")
 @tier_arguments
-@click.option("--every", type=float, metavar="SECONDS", help="Run forever, and start a round this often.")
+@click.option(
+    "--every", type=float, metavar="SECONDS", help="Run forever, and start a round every SECONDS seconds."
+)
 @click.option(
     "--processes", type=click.IntRange(1), default=1, show_default=True, help="Processes that read and write."
 )
