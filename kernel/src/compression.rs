@@ -98,7 +98,7 @@ pub fn decompress_in(
         return Err(KernelError::new(
             ErrorKind::TooLarge,
             format!(
-                "expected a payload of at most {limit} bytes uncompressed, got {packed} bytes of {codec:?} for {size} bytes"
+                "expected a payload of at most {limit} bytes uncompressed, got {size} bytes uncompressed ({packed} bytes of {codec:?})"
             ),
         ));
     }
@@ -145,7 +145,10 @@ fn damaged(codec: Codec, why: impl std::fmt::Display) -> KernelError {
 /// Refuses a size that is too large for `data`. One byte of `data` can become at most `ratio` bytes.
 fn check_ratio(codec: Codec, data: &[u8], size: usize, ratio: usize) -> Result<()> {
     if size > data.len().saturating_mul(ratio).saturating_add(64) {
-        return Err(damaged(codec, format!("{} bytes cannot hold {size}", data.len())));
+        return Err(damaged(
+            codec,
+            format!("{} compressed bytes cannot contain {size} uncompressed bytes", data.len()),
+        ));
     }
     Ok(())
 }
@@ -169,7 +172,9 @@ fn snappy(data: &[u8], size: usize) -> Result<Vec<u8>> {
     if announced != size {
         return Err(damaged(
             Codec::Snappy,
-            format!("expected {size} bytes as in its metadata, got a header for {announced} bytes"),
+            format!(
+                "expected {size} bytes as in the metadata of the message, got a header for {announced} bytes"
+            ),
         ));
     }
     snap::raw::Decoder::new().decompress_vec(data).map_err(|e| damaged(Codec::Snappy, e))

@@ -175,13 +175,13 @@ impl Keyring {
         if wrapped.len() > MAX_KEYS_OF_ENTRY {
             let count = wrapped.len();
             return Ok(Decrypted::Undecryptable(format!(
-                "it has {count} wrapped keys, expected at most {MAX_KEYS_OF_ENTRY}"
+                "the message has {count} wrapped keys, expected at most {MAX_KEYS_OF_ENTRY}"
             )));
         }
         let Ok(nonce) = <&[u8; NONCE_BYTES]>::try_from(metadata.encryption_param) else {
             let length = metadata.encryption_param.len();
             return Ok(Decrypted::Undecryptable(format!(
-                "its nonce has {length} bytes, expected {NONCE_BYTES}"
+                "the nonce has {length} bytes, expected {NONCE_BYTES}"
             )));
         };
         let mut reasons: Vec<String> = Vec::new();
@@ -193,8 +193,8 @@ impl Keyring {
                 Some(Ok(data_key)) => match data_key.decrypt(nonce, payload) {
                     Some(clear) => return Ok(Decrypted::Clear(clear)),
                     None => reasons.push(format!(
-                        "its payload does not authenticate under the data key of {:?}: another key, or altered \
-                         bytes",
+                        "the payload does not authenticate with the data key of {:?}, because the payload was encrypted \
+                         with another key, or was altered",
                         key.name
                     )),
                 },

@@ -243,7 +243,7 @@ fn parse(data: &[u8]) -> Result<EntryParts<'_>> {
         split_u32(rest).ok_or_else(|| KernelError::corrupt("the entry ends before its metadata"))?;
     let Some((metadata, payload)) = rest.split_at_checked(length as usize) else {
         return Err(KernelError::corrupt(format!(
-            "metadata of {length} bytes in an entry with {} bytes left",
+            "expected metadata of at most {} bytes in the rest of the entry, got {length} bytes",
             rest.len()
         )));
     };

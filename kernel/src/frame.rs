@@ -92,7 +92,7 @@ impl FrameDecoder {
             let total = total as usize;
             if total > self.max_frame_bytes {
                 return Err(KernelError::corrupt(format!(
-                    "expected a frame of at most {} bytes, got {total}: the server is not a Pulsar broker, or a byte was lost",
+                    "expected a frame of at most {} bytes, got {total} bytes, because the server is not a Pulsar broker or a byte was lost",
                     self.max_frame_bytes
                 )));
             }
@@ -110,7 +110,7 @@ impl FrameDecoder {
             split_u32(frame).and_then(|(size, rest)| rest.split_at_checked(size as usize))
         else {
             return Err(KernelError::corrupt(format!(
-                "expected a command that fits its frame of {} bytes, got a longer one",
+                "expected a command that fits into its frame of {} bytes, got a longer command",
                 frame.len()
             )));
         };

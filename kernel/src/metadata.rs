@@ -174,7 +174,7 @@ impl<'a> MessageMetadata<'a> {
         }
         if required != 0b1110 {
             return Err(KernelError::corrupt(
-                "expected message metadata with producer_name, sequence_id and publish_time, got metadata that lacks one",
+                "expected message metadata with producer_name, sequence_id and publish_time, got metadata without one of these fields",
             ));
         }
         Ok(metadata)

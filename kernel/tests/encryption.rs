@@ -274,7 +274,7 @@ fn a_consumed_message_without_a_bytes_value_is_a_bad_row() {
         assert_eq!(decoder.bad_rows().rows, 1);
         let first = decoder.bad_rows().first.clone().unwrap();
         assert!(
-            first.message.ends_with("expected a decrypted message, but it is still encrypted"),
+            first.message.ends_with("expected a decrypted message, got a message that is still encrypted"),
             "{first}"
         );
         if bad_rows == BadRows::Null {

@@ -113,7 +113,9 @@ fn the_default_limit_depends_on_the_size_of_the_entry() {
     let zeros = vec![0; limit + 1];
     let stored = Compressor::new(Codec::Zstd).compress(&zeros).unwrap().to_vec();
     let data = compressed_entry(3, zeros.len() as u64, None, &stored);
-    let why = format!("at most {limit} bytes uncompressed, got {} bytes of Zstd for", stored.len());
+    let (size, packed) = (zeros.len(), stored.len());
+    let why =
+        format!("at most {limit} bytes uncompressed, got {size} bytes uncompressed ({packed} bytes of Zstd)");
     assert_unopened(data.clone(), &stored, ErrorKind::TooLarge, &why, IntakeOptions::default());
     let mut options = text_options(BadRows::Fail);
     options.intake.max_uncompressed = Some(zeros.len());

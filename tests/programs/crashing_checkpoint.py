@@ -1,18 +1,18 @@
-"""A proxy between a JVM and the process that keeps its checkpoints. It kills both at a chosen step.
+"""A proxy between a JVM and the process that stores the JVM's checkpoints. The proxy kills both processes at a step.
 
     crashing_checkpoint.py -m pyspark_pulsar.checkpoint
 
-Run this program instead of the interpreter. The variable CRASH_PLAN names a file with the plan, a JSON object.
-`checkpoints` has the names of the watched checkpoints. `step` selects their files (`offsets`, `state`, `commits`), and
-`nth` one of these files for each checkpoint. `moment` is:
+Run this program instead of the interpreter. The environment variable CRASH_PLAN names a file with the plan, which is
+a JSON object. `checkpoints` contains the names of the watched checkpoints. `step` selects the kind of their files:
+`offsets`, `state` or `commits`. `nth` selects one file of this kind in each checkpoint. `moment` is one of:
 
-- `before`: the file is not written, because the call that commits it does not reach the process;
-- `in`: the call reaches the process, and process and JVM are killed during it, after up to `jitter` seconds;
-- `after`: the file is written, but the JVM gets no answer.
+- `before`: the file is not written, because the call that commits the file does not reach the process;
+- `in`: the call reaches the process, and up to `jitter` seconds later the process and the JVM are killed;
+- `after`: the file is written, but the JVM receives no answer.
 
-A call that reaches its step waits until all checkpoints have reached their step. JVM and process are then killed with
-SIGKILL. `swapped` names a checkpoint whose files of state are replaced, from the second on, by the first ones of their
-partitions. A comparison must find this fault.
+A call that reaches its step waits until all checkpoints have reached their step. The process and the JVM are then
+killed with SIGKILL. `swapped` names a checkpoint with a fault: the first state file of each partition replaces all
+later state files of the partition. The test's comparison must find this fault.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A service with calls for tests of the channel: `python -m echo_service`, started by the jar."""
+"""A service for tests of the channel between the JVM and Python. The jar starts `python -m echo_service`."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class EchoService:
         return self._echo(arguments, body)
 
     def _die(self, arguments: Mapping[str, Any], body: bytes) -> Answer:
-        """Die the first time; answer when `mark` exists."""
+        """Create `mark` and end the process if `mark` does not exist, otherwise answer."""
         mark = Path(arguments["mark"])
         if not mark.exists():
             mark.touch()
@@ -68,7 +68,7 @@ class EchoService:
         return self._echo(arguments, body)
 
     def _stop(self, arguments: Mapping[str, Any], body: bytes) -> Answer:
-        """Stop the whole process the first time; answer when `mark` exists."""
+        """Create `mark` and stop the whole process with SIGSTOP if `mark` does not exist, otherwise answer."""
         mark = Path(arguments["mark"])
         if not mark.exists():
             mark.touch()

@@ -1,10 +1,10 @@
-"""Queries that fail, as a user's program meets them: `failing_queries.py HOW SERVICE_URL TOPIC`.
+"""Queries that fail in a user's program: `failing_queries.py HOW SERVICE_URL TOPIC`.
 
-The program prints a line of JSON for each query, with the texts of the error and of the interpreter's hook. The last
-error is not caught.
+The program prints a line of JSON for each query. The line contains the text of the error, and the output of
+`sys.excepthook` for the error. The program does not catch the last error.
 
-HOW is `configured` (with the jar), `plain` (without), or `connect` (Spark Connect). TOPIC holds a message that its
-schema does not fit.
+HOW is `configured` (with the jar), `plain` (without the jar), or `connect` (Spark Connect). TOPIC contains a message
+that does not fit the topic's schema.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def run_stream() -> None:
 
 
 def refused_stream() -> Any:
-    """Start a stream whose options are checked at its start, because its columns are set."""
+    """Start a stream with a wrong option. With `.schema(...)`, the options are checked only when the stream starts."""
     source = spark.readStream.schema("id int").format("pulsar")
     rows = source.options(**{"service.url": service_url, "topic": topic, "startingOffset": "earliest"}).load()
     return rows.writeStream.format("noop").option("checkpointLocation", f"{folder}/refused").start()

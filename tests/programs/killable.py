@@ -1,4 +1,4 @@
-"""Sessions and queries of the programs that tests kill. Spark repeats their tasks, and the queries may never end."""
+"""Sessions and queries for programs that tests kill. Spark repeats failed tasks, and a query can run without end."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ROUND = "round: "
 
 
 def arguments(*names: str) -> argparse.ArgumentParser:
-    """Return a parser with the positional arguments checkpoint and `names`."""
+    """Return a parser with the positional arguments `checkpoint` and `names`, and the flag `--available-now`."""
     parser = argparse.ArgumentParser()
     for name in ("checkpoint", *names):
         parser.add_argument(name)
@@ -33,7 +33,7 @@ WITH_JAR: Final = 0.75
 
 
 def session(master: str = "local[2,8]", conf: Mapping[str, str] | None = None) -> SparkSession:
-    """Start a session with the jar or without, at random, because a query must resume in either."""
+    """Start a session with or without the jar, at random, because a query must resume in both kinds of session."""
     has_jar = secrets.randbelow(100) < 100 * WITH_JAR
     print(f"a session {'with' if has_jar else 'without'} the jar", flush=True)  # noqa: T201
     jar = {"spark.jars": str(catalog_jar()), "spark.sql.extensions": EXTENSIONS_CLASS} if has_jar else {}

@@ -1,6 +1,6 @@
-"""`log_levels.py SERVICE_URL TOPIC LEVEL...`: stream a topic with a bad message once for each log level of the session.
+"""A stream of a topic with a bad message, once for each log level: `log_levels.py SERVICE_URL TOPIC LEVEL...`
 
-Standard error has a line `LEVEL x` before each query.
+The program writes a line `LEVEL x` to standard error before each query.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A notebook in which a command installs the wheel while the session runs. `notebook.py topic folder command...`"""
+"""A notebook that installs the wheel by a command while the session runs: `notebook.py topic folder command...`"""
 
 from __future__ import annotations
 

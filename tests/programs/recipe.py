@@ -1,4 +1,4 @@
-"""A user's program for spark-submit or Spark Connect: batch, SQL, sink and stream. `recipe.py topic folder [sc://...]`"""
+"""A user's program for spark-submit or Spark Connect: batch, SQL, sink and stream: `recipe.py topic folder [sc://...]`"""
 
 from __future__ import annotations
 

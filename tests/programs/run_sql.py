@@ -1,4 +1,4 @@
-"""SQL scripts run in one session as a user would, with the results in the style of Spark's own golden files.
+"""A run of SQL scripts in one session, with the results in the form of Spark's golden files.
 
 The same tables are then read by DataFrames and streams, into `frames.json`.
 
@@ -58,7 +58,7 @@ def main(mode: str, service_url: str, admin_url: str, folder: str, *scripts: str
 
 
 def session(mode: str, service_url: str, admin_url: str, tables: str) -> SparkSession:
-    """Return a session with the catalogs `pulsar`, and `tiers`, which knows of tables of topics."""
+    """Return a session with two catalogs: `pulsar`, and `tiers`, which also reads the tables of topics."""
     builder = SparkSession.builder
     builder = builder.remote("local[2]") if mode == "connect" else builder.master("local[2]")
     options = {"tierCatalog": tables}
@@ -77,7 +77,7 @@ def session(mode: str, service_url: str, admin_url: str, tables: str) -> SparkSe
 
 
 def frames(spark: SparkSession, folder: Path, namespace: str) -> dict[str, object]:
-    """Return the results of a user of DataFrames, batch and streaming, all in tables."""
+    """Return the results of reading and writing the tables with DataFrames, in batches and streams."""
     spark.sql(f"CREATE NAMESPACE pulsar.public.{namespace}")
     try:
         spark.catalog.setCurrentCatalog("pulsar")
@@ -117,7 +117,7 @@ def frames(spark: SparkSession, folder: Path, namespace: str) -> dict[str, objec
 
 
 def tiered(spark: SparkSession, admin_url: str, name: str, given: dict[str, str]) -> dict[str, object]:
-    """Return reads of a topic with two rows in its table, and one row after them."""
+    """Return the results of reads of a topic with two rows in its table, and a third row that is not in the table."""
     table = f"tiers.public.default.{name}"
     topic = f"persistent://public/default/{name}"
     spark.sql(f"CREATE TABLE {table} (id INT, name STRING)")
@@ -180,7 +180,7 @@ def cell(value: object) -> str:
 
 
 def refusal(fault: PySparkException) -> str:
-    """Return Spark's condition, if any, and the first line of the error, without the plan that may follow."""
+    """Return Spark's error condition, if the error has one, and the first line of the error's text without the plan."""
     condition = fault.getCondition() or ""
     said = str(fault).strip().splitlines()
     # The error of a Python worker is at the end of its traceback.

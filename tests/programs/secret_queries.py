@@ -1,7 +1,7 @@
-"""Reads, streams and failures with secrets, started by a test with options and further secrets as JSON.
+"""Reads, streams and failures of a program whose options contain secrets. A test passes the options as JSON.
 
-The program prints all output that a user may print. It keeps the parts that others may see: the pages of the UI, and
-the arguments of processes.
+The program prints everything that a user can print. In its folder, the program stores everything that other users can
+see: the pages of Spark's UI, and the arguments of processes.
 """
 
 # ruff: noqa: T201
@@ -84,12 +84,12 @@ def main(
 
 
 def checkpoint_of(topic: str) -> str:
-    """Return a checkpoint in Pulsar, which `configure` makes possible."""
+    """Return the address of a checkpoint in Pulsar. Only a session from `configure` can use the address."""
     return f"pulsar+checkpoint://public/default/{topic.rpartition('/')[2]}-checkpoint"
 
 
 def keep_pages(spark: SparkSession, folder: Path) -> None:
-    """Keep the pages of the UI, which everyone can see with access to its port."""
+    """Store the pages of Spark's UI, which everyone with access to the port can see."""
     url, application = spark.sparkContext.uiWebUrl, spark.sparkContext.applicationId
     assert url is not None
     pages = ["environment/", "SQL/", "StreamingQuery/", "jobs/"]
@@ -103,7 +103,7 @@ def keep_pages(spark: SparkSession, folder: Path) -> None:
 
 
 def keep_arguments(folder: Path) -> None:
-    """Keep the arguments of this program's descendants, which everyone on the machine can see."""
+    """Store the arguments of this program's child processes, which everyone on the machine can see."""
     parents: dict[int, int] = {}
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():

@@ -2,9 +2,9 @@
 
     spark_bytecode.py FOLDER
 
-FOLDER is the folder of the package `pyspark`. Python keeps no bytecode of modules in an archive, so each process that
-Spark starts compiles PySpark again, for half a second. Archives are replaced, never changed: another environment may
-share the file.
+FOLDER is the folder of the package `pyspark`. Python does not cache the bytecode of modules in an archive. Without this
+tool, each process that Spark starts needs half a second to compile PySpark again. The tool replaces each archive
+instead of changing the file, because another environment can share the file.
 """
 
 from __future__ import annotations

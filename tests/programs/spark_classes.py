@@ -1,8 +1,9 @@
-"""A run of Spark that loads the classes of the tests' sessions; a JVM can write them to a file at its end.
+"""A run of Spark that loads the classes of the tests' sessions, so that the JVM can write the classes to an archive.
 
     SPARK_SUBMIT_OPTS=-XX:ArchiveClassesAtExit=FILE spark-submit spark_classes.py
 
-A JVM with `FILE` finds the classes there, parsed and checked, so Spark starts in half of the processor time.
+The JVM writes FILE when it ends. A JVM that uses FILE needs not parse and check the classes, so Spark starts in half of
+the processor time.
 """
 
 from __future__ import annotations

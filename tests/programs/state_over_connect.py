@@ -1,9 +1,10 @@
-"""A query with state of its own, over Spark Connect, with its checkpoint in Pulsar. The query starts twice.
+"""A query with `transformWithState` over Spark Connect, with its checkpoint in Pulsar. The query starts three times.
 
     state_over_connect.py SERVICE_URL TOPIC CHECKPOINT
 
-Writes texts to TOPIC, and from each micro-batch the longest text of each key to TOPIC-longest. Prints a JSON object:
-`rows`, the rows of TOPIC-longest in order; and `state`, the rows of the source `statestore` for the variable.
+The program writes texts to TOPIC before each start. Each micro-batch writes the length of the longest text of each key
+to TOPIC-longest. The program prints a JSON object: `rows` contains the rows of TOPIC-longest in order. `state` contains
+the rows of the state variable, as the source `statestore` reads them.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from pyspark_pulsar import configure
 
 
 class Longest(StatefulProcessor):
-    """A processor that keeps the longest text of each key, and its length."""
+    """A processor whose state is the length of the longest text of each key."""
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         self._longest = handle.getValueState("longest", "longest int")

@@ -2,10 +2,11 @@
 
     stream_to_epochs.py CHECKPOINT FOLDER SETTING [--available-now]
 
-SETTING is a JSON object: the options of `source`, Spark's `master`, and if needed more of Spark's `conf`. Its `trouble`
-is a seed that selects the tasks that fail and rest.
-Keys are texts; values begin with a number and a space. An epoch that Spark runs again replaces its folder, so the
-folders hold the rows that the source delivered.
+SETTING is a JSON object with the options of `source`, Spark's `master`, and `trouble`, which is the seed of `troubled`.
+The member `conf` with more Spark settings is optional.
+
+Keys are texts. Values begin with a number and a space. If Spark runs an epoch again, the epoch's folder is replaced.
+The folders therefore contain the rows that the source delivered.
 """
 
 import json

@@ -2,11 +2,12 @@
 
     stream_to_topic.py CHECKPOINT SETTING [--available-now]
 
-SETTING is a JSON object: the options of `source` and `sink`, and if needed Spark's `master`, more of its `conf`, and:
+SETTING is a JSON object with the options of `source` and `sink`. These members are optional: Spark's `master`, `conf`
+with more Spark settings, and:
 
-- `lame`: the number of seconds that the first attempt of a task rests, and the value at which it rests;
-- `trouble`: a seed that selects the tasks that fail and rest;
-- `transform`: true if the rows pass through a process of Spark's TRANSFORM, which a thread of its own feeds.
+- `lame`: the number of seconds for which the first attempt of a task rests, and the value at which the attempt rests;
+- `trouble`: the seed of `troubled`;
+- `transform`: true if the rows pass through a process of Spark's TRANSFORM, to which a separate thread writes the rows.
 
 Values are texts.
 """

@@ -2,14 +2,16 @@
 
     stream_with_state.py SETTING [--available-now | --rounds]
 
-SETTING is a JSON object: the `cluster`, in the form that `configure` accepts; `queries`; and if needed Spark's
-`master`, and `conf` of the session. Each query has `checkpoint`, `source` and `sink` (options), and `conf`, which is
-set before its start.
-Each query drops the repeated numbers of its source, and writes the others to its sink, exactly once unless the sink's
-options differ. A row is a JSON object of `number` and `part`, the number's partition of the state. Under each `part`
-the numbers keep their order.
-With `--rounds` a line on standard input starts all queries for the present messages. A line that begins with ROUND
-reports how they ended, and the next line on standard input starts them again.
+SETTING is a JSON object with `cluster` (the options of `configure`) and `queries`. Spark's `master` and the session's
+`conf` are optional. Each query is an object with `checkpoint`, the options `source` and `sink`, and an optional `conf`,
+which is set before the query starts.
+
+Each query drops the repeated numbers of its source, and writes all other numbers to its sink. By default, the sink
+writes exactly once. A row is a JSON object with `number` and `part`, which is the state partition of the number. The
+numbers of each `part` keep their order.
+
+With `--rounds`, each line on standard input starts a round, in which all queries read the present messages. The program
+then prints the outcome of the round in a line that begins with ROUND.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""A tierer of one topic, killed at random by a test. The first argument has the options of a read as JSON.
+"""A program that tiers one topic, and that a test kills at random. The first argument contains read options as JSON.
 
-With `--retries` pyiceberg retries commits, so the table must contain repeated rows.
+With `--retries`, pyiceberg retries commits. The table must then contain repeated rows.
 """
 
 from __future__ import annotations

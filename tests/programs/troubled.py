@@ -1,6 +1,7 @@
-"""Tasks that fail at one of their rows, or rest there until Spark starts a speculative attempt, drawn from a seed.
+"""Tasks that fail or rest at one of their rows. A seed selects the tasks and the rows.
 
-`SPECULATION` is for a session whose tasks run on a cluster of two hosts or more; elsewhere Spark does not speculate.
+While a task rests, Spark can start a speculative attempt. `SPECULATION` is the configuration of such a session.
+Spark speculates only on a cluster of at least two hosts.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A session without the jar of this package: a batch each way, and a stream that is stopped and started again.
+"""A session without the jar of this package: batch reads and writes, and a stream that stops and starts again.
 
     without_jar.py SERVICE_URL TOPIC FOLDER
 

@@ -1,9 +1,11 @@
-"""An epoch in two transactions, written and committed like by tasks and driver, without Spark; may kill itself.
+"""A program that writes and commits an epoch in two transactions, as tasks and a driver would, but without Spark.
 
-Arguments: service URL, topic (or several with commas between, which rows then name in turn), prefix of the journal,
-owner, run, number of rows, transactionTimeoutMs. Environment: `KILL_AT` is `Class.method:before:n` or `...:after:n` (or
-`task.function:...`) and ends the process with SIGKILL at the n-th call of that method. `FORGET` removes the guard
-by which a later run recognizes an earlier run's decision.
+The arguments are the service URL, the topic, the prefix of the journal, the owner, the run, the number of rows, and
+transactionTimeoutMs. The topic can be several names with commas between them. The rows then name these topics in turn.
+
+The environment variable `KILL_AT` is `Class.method:before:n` or `Class.method:after:n`. `task.function` is also valid.
+The process ends with SIGKILL before or after the n-th call of the method. The variable `FORGET` removes the check by
+which a later run recognizes an earlier run's decision.
 """
 
 from __future__ import annotations

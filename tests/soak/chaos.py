@@ -42,7 +42,7 @@ class Chaos:
     query: Query
 
     def happen(self, event: Event) -> bool:
-        """Run an event. Returns False if it had no target; recovery may continue after the return."""
+        """Run an event, and return False if the event had no target. Recovery can continue after the return."""
         actions: dict[str, Callable[[random.Random], bool]] = {
             schedule.KILL_DRIVER: self._kill_driver,
             schedule.KILL_WORKER: lambda chance: self.query.kill_a_worker(chance, _WORKER_SECONDS),
@@ -66,14 +66,14 @@ class Chaos:
     def _supervise(self) -> None:
         """Start the broker again if its start failed.
 
-        A start fails when the killed broker's claim to lead expires at that moment (seen on 4.0.8). Operators restart
-        such a broker, too.
+        A start fails if the leader election of the killed broker expires at that moment (seen on Pulsar 4.0.8). An
+        operator would also restart the broker.
         """
         if not self.cluster.broker.running:
             self.cluster.broker.launch()
 
     def mend(self) -> None:
-        """Start every stopped server, and wait until all serve."""
+        """Start every stopped server, and wait until all servers are in service."""
         for server in (self.cluster.broker, *self.cluster.bookies):
             if not server.running:
                 server.launch()
@@ -82,7 +82,7 @@ class Chaos:
         self.cluster.await_healthy()
 
     def _kill_driver(self, chance: random.Random) -> bool:
-        """Kill the driver, mostly after an epoch began, sometimes in the middle of its start."""
+        """Kill the driver, mostly while an epoch is running, and sometimes while the driver is starting."""
         if chance.random() < 0.75:
             self.query.await_commits(1, _COMMIT_SECONDS)
             self.query.await_epoch(_EPOCH_SECONDS)
@@ -95,7 +95,7 @@ class Chaos:
         return True
 
     def _rest(self, _: random.Random) -> bool:
-        """Stop the query until its unread messages are in tiered storage; open ledgers are closed first."""
+        """Close all open ledgers, and stop the query until its unread messages are in tiered storage."""
         self.query.await_commits(1, _COMMIT_SECONDS)
         if self.query.has_ended:
             return False
@@ -108,7 +108,7 @@ class Chaos:
         return True
 
     def _kill_spark_worker(self, chance: random.Random) -> bool:
-        """Kill a Spark worker with its executors; it starts again without executors."""
+        """Kill a Spark worker with its executors, and start the worker again without executors."""
         worker = chance.choice(self.workers)
         worker.kill()
         time.sleep(chance.uniform(0.0, _MOST_AWAY_SECONDS))
@@ -124,8 +124,9 @@ class Chaos:
         return True
 
     def _freeze_broker(self, chance: random.Random) -> bool:
-        """Freeze the broker, mostly for less than its session with ZooKeeper. After a longer freeze it may end, and is
-        restarted.
+        """Freeze the broker, mostly for a shorter time than its ZooKeeper session.
+
+        After a longer freeze, the broker can end. A later event then starts the broker again.
         """
         with contextlib.suppress(StandaloneFailed):
             self.cluster.broker.await_port()
@@ -167,8 +168,8 @@ class Chaos:
     def _trim(self, _: random.Random) -> bool:
         """Remove ledgers that the running query has read.
 
-        The query runs on, because a stopped query cannot distinguish a ledger read to its end from one with more
-        messages. Such a query fails (docs/guarantees.md).
+        The query must be running. A stopped query cannot know whether it has read a removed ledger to the end, and
+        would fail (docs/guarantees.md).
         """
         self.query.await_commits(1, _COMMIT_SECONDS)
         if self.query.has_ended:

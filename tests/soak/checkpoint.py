@@ -1,4 +1,4 @@
-"""The checkpoint of the query under test, as seen from outside: a folder, or in Pulsar."""
+"""A view of the checkpoint of the query under test, which is in a folder or in Pulsar."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ _LOOK_SECONDS = 5.0
 class Checkpoint(Protocol):
     @property
     def location(self) -> str:
-        """Return the location as the query's option."""
+        """Return the location, which is the value of the query's option `checkpointLocation`."""
 
     def names(self, folder: str) -> list[str]:
-        """Return the names of files in a folder; a missing folder has none."""
+        """Return the names of the files in a folder. The list is empty if the folder does not exist."""
 
     def text(self, file: str) -> str: ...
 
@@ -38,7 +38,7 @@ class InFolder:
 
 
 class InPulsar:
-    """A view of a checkpoint in Pulsar that fences no owner. While Pulsar is unreachable, it shows its last view."""
+    """A view of a checkpoint in Pulsar that fences no owner. If Pulsar is down, `names` returns its last result."""
 
     def __init__(self, service_url: str, location: str) -> None:
         self.location = location

@@ -1,6 +1,6 @@
-"""A soak of checkpoints in Pulsar: two drivers start the same query on one checkpoint at the same moment, repeatedly.
+"""A soak of checkpoints in Pulsar: in each round, two drivers start one query on one checkpoint at the same moment.
 
-The rows of the sink show whose files counted: each number once, in order.
+The sink must contain each number once and in order. Otherwise, both drivers have used the checkpoint.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from pyspark_pulsar.tools.standalone import LocalPulsar
 
 @dataclass
 class CheckpointReport:
-    """The counts of a soak, and in `faults` all faults of the rows."""
+    """The counts of a soak. `faults` contains all faults of the rows."""
 
     rounds: int
     seconds: float

@@ -1,8 +1,8 @@
-"""A soak of the space of a checkpoint in Pulsar: thousands of micro-batches of one Spark query.
+"""A soak of the size of a checkpoint in Pulsar, with thousands of micro-batches of one Spark query.
 
-The query drops duplicates of numbers that grow. RocksDB's early files are therefore never rewritten and live forever,
-so the cleaner must copy them forward. After the last micro-batch each of the two logs may hold the live files and two
-ledgers.
+The query drops duplicates of increasing numbers. RocksDB therefore never rewrites its early files, and the files stay
+live. The cleaner must copy them to new ledgers. After the last micro-batch, each of the two logs is allowed to store at
+most the size of its live files and of two ledgers.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _STATE = "spark.sql.streaming.stateStore"
 
 @dataclass
 class EpochsReport:
-    """The bytes stored at the end, and in `faults` all faults."""
+    """The stored bytes at the end of a soak. `faults` contains all faults."""
 
     epochs: int
     seconds: float
@@ -128,7 +128,7 @@ class _Logs:
         }
 
     def await_clean(self, say: Callable[[str], None]) -> list[str]:
-        """Wait for the cleaner, while the query's process still maintains its checkpoint."""
+        """Wait for the cleaner, which runs in the process of the query, and return the faults."""
         deadline = time.monotonic() + _CLEAN_SECONDS
         while True:
             live, ledgers = self.live(), self.ledgers()
@@ -172,7 +172,7 @@ def _session(server: LocalPulsar) -> SparkSession:
 
 
 def _run(spark: SparkSession, server: LocalPulsar, epochs: int, rows: int, say: Callable[[str], None]) -> int:
-    """Run all micro-batches. Returns the start of the one a thousand before the last, in Unix milliseconds."""
+    """Run all micro-batches. Return the start of the thousandth micro-batch from the end, in Unix milliseconds."""
     query = (
         spark.readStream.format("pulsar")
         .option("service.url", server.service_url)

@@ -1,8 +1,8 @@
-"""Thousands of schema evolutions of topics with tables: each cell of table and topic together equals the broker's.
+"""A soak of schema evolutions of topics with tables: a read with the table must return what the broker returns.
 
-Each evolution has a seed of its own, and the seeds of a run follow each other. A run of one evolution from its seed
-therefore repeats it. Child processes play most evolutions in parallel. The parent process plays the others itself, and
-reads their topics with Spark too: as a batch, a stream and in SQL.
+Each evolution has its own seed, and the seeds of a run are consecutive numbers. To repeat one evolution, start a run of
+one evolution with its seed. Child processes play most evolutions in parallel. The parent process plays all others, and
+also reads their topics with Spark: as a batch, as a stream and in SQL.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ Say = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Setting:
-    """The picklable setting with which each process plays evolutions."""
+    """The settings with which each process plays evolutions. Instances can be pickled."""
 
     service_url: str
     admin_url: str
@@ -94,7 +94,7 @@ class EvolutionsReport:
 
 @dataclass(frozen=True)
 class Played:
-    """The result of an evolution, picklable."""
+    """The result of an evolution. Instances can be pickled."""
 
     outcome: Outcome
     text: str
@@ -157,7 +157,7 @@ def evolutions_soak(
 
 
 def play_all(setting: Setting, reads: SparkReads | None, seeds: range, say: Say) -> EvolutionsReport:
-    """Play the evolutions of the seeds, some also with Spark if `reads` is set."""
+    """Play the evolutions of the seeds. If `reads` is set, also read some of their topics with Spark."""
     report, began = EvolutionsReport(seeds.start), time.monotonic()
     for played in _played(setting, reads, seeds, report):
         report.add(played)
@@ -202,7 +202,7 @@ def _begin(setting: Setting) -> None:
 
 
 def _silence() -> None:
-    """Log no warnings, because evolutions provoke the warnings of tiering and reading."""
+    """Disable warnings, because evolutions provoke warnings of tiering and reading."""
     logging.disable(logging.WARNING)
 
 

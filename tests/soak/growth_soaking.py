@@ -1,10 +1,10 @@
-"""A session that runs thousands of micro-batches and hundreds of queries, and must not grow.
+"""A soak of one session, which runs thousands of micro-batches and hundreds of queries without using more resources.
 
-A stream reads two rows at a time, beside queries of every kind that hands rows to other threads or processes. These
-kinds are TRANSFORM, Python and Arrow functions with a limit, window, sort, broadcast, cache. The resources of the
-driver's processes are counted after a fifth of the work, when caches are warm, and at the end.
+A stream reads two rows at a time. In parallel, the soak runs each kind of query that passes rows to other threads or
+processes: TRANSFORM, Python and Arrow functions with a limit, window, sort, broadcast and cache. The resources of the
+driver's processes are counted twice: after a fifth of the work, when caches are warm, and at the end.
 
-The soak runs no TRANSFORM with a limit, because Spark 4.3 leaks a process and two threads of it, with any source.
+The soak runs no TRANSFORM with a limit, because Spark 4.3 then leaks a process and two threads, with any source.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class Resources:
 
 @dataclass
 class GrowthReport:
-    """The resources after a fifth of the work and at its end, and in `faults` all growth and wrong results."""
+    """The resources after a fifth of the work and at its end. `faults` contains all growth and all wrong results."""
 
     epochs: int
     queries: int
@@ -176,8 +176,9 @@ def count_resources(spark: SparkSession) -> Resources:
 
 
 def _family(process: int) -> list[int]:
-    """Return the process and its descendants. Spark keeps idle Python workers for a minute, at most as many as run
-    together.
+    """Return the ids of the process and of its child processes at all levels.
+
+    Idle Python workers are included. Spark keeps idle workers for one minute.
     """
     family = [process]
     for each in family:
@@ -190,7 +191,7 @@ def _family(process: int) -> list[int]:
 
 
 def _links(process: int) -> list[str]:
-    """Return the targets of a process's open files; a process that has ended has none."""
+    """Return the targets of a process's open files. The list is empty if the process has ended."""
     links: list[str] = []
     with contextlib.suppress(OSError):
         links.extend(str(each.readlink()) for each in Path(f"/proc/{process}/fd").iterdir())
@@ -213,7 +214,7 @@ def _epoch(stream: Any) -> int:
 
 
 def _await_epoch(stream: Any, epoch: int) -> None:
-    """Wait for a micro-batch for as long as earlier micro-batches end."""
+    """Wait for a micro-batch. Fail if the stream failed, or if no micro-batch ended for `_EPOCH_SECONDS`."""
     seen, give_up = _epoch(stream), time.monotonic() + _EPOCH_SECONDS
     while seen < epoch:
         if stream.exception() is not None:

@@ -1,4 +1,4 @@
-"""The query under test: a process that can be killed at any moment, its checkpoint, and the Python workers below it."""
+"""The query under test: a process that can be killed at any moment, with its checkpoint and its Python workers."""
 
 from __future__ import annotations
 
@@ -87,10 +87,9 @@ class Query:
             )
 
     def kill(self) -> None:
-        """End the driver, and workers that are not on a cluster, like a crash of the machine; do nothing if no run is
-        left.
+        """Kill the driver and its local workers, as in a crash of the machine. Do nothing if no run is active.
 
-        Executors of a cluster end a moment later by themselves: until then they are zombies.
+        Executors of a cluster end by themselves a moment later. Until then, the executors still run tasks.
         """
         process, self._process = self._process, None
         if process is not None:
@@ -110,7 +109,7 @@ class Query:
         return self._await_committed(self.committed() + 1, seconds)
 
     def await_epoch(self, seconds: float) -> bool:
-        """Return whether a micro-batch runs within `seconds`: its offsets are written, and it is not committed."""
+        """Wait until a micro-batch is planned and not committed. Return False if none was running within `seconds`."""
         give_up = time.monotonic() + seconds
         while max(self._numbers("offsets"), default=-1) <= max(self._commits(), default=-1):
             if self.has_ended or time.monotonic() > give_up:
@@ -120,11 +119,11 @@ class Query:
         return True
 
     def kill_a_worker(self, chance: random.Random, seconds: float) -> bool:
-        """Kill one of the Python workers that run tasks; False when there was none within `seconds`."""
+        """Kill one of the Python workers that run tasks. Return False if no such worker existed within `seconds`."""
         return self._kill_one(self._workers, chance, seconds)
 
     def kill_an_executor(self, chance: random.Random, seconds: float) -> bool:
-        """Kill one of the cluster's executors; False when there was none within `seconds`."""
+        """Kill one of the cluster's executors. Return False if no executor existed within `seconds`."""
         return self._kill_one(self._executors, chance, seconds)
 
     def kill_workers(self) -> None:
@@ -181,7 +180,7 @@ class Query:
         return False
 
     def read_what_is_there(self, seconds: float) -> str | None:
-        """Run with Trigger.AvailableNow up to the present ends. Returns the error, or None if there was none."""
+        """Run with Trigger.AvailableNow up to the present ends. Return the error, or None if the run succeeded."""
         self.start("--available-now")
         assert self._process is not None
         try:
@@ -202,7 +201,7 @@ class Query:
         return max(self._commits(), default=-1) + 1
 
     def positions(self) -> dict[str, Position]:
-        """Map each partition's name to the position up to which the query will never read again."""
+        """Return the position of each partition, by its name. The query never reads again before these positions."""
         commits = self._commits()
         if not commits:
             return {}

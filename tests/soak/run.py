@@ -1,4 +1,4 @@
-"""A soak on servers of its own: source, sink, tiering, schema evolutions, checkpoints in Pulsar, growth of a session.
+"""A soak of the source, the sink, tiering, schema evolutions, checkpoints in Pulsar, or a session, on its own servers.
 
     make soak             (or: python tests/soak/run.py source --minutes 30 --seed 1)
     make soak-sink        (or: python tests/soak/run.py sink --kills 100 --seed 1)
@@ -8,9 +8,9 @@
     make soak-epochs      (or: python tests/soak/run.py epochs --epochs 2000)
     make soak-growth      (or: python tests/soak/run.py growth --epochs 10000 --queries 500)
 
-The program prints the seed first; the same seed repeats a soak. If a message is lost, repeated or out of order, the
-program exits with status 1, and does not delete its logs. `sink --guarantee at-least-once` and `tier --retries` show
-that repeated rows are found.
+The program prints the seed first. To repeat a soak, pass its seed. If a message is lost, repeated or out of order, the
+program exits with status 1, and does not delete its logs. `sink --guarantee at-least-once` and `tier --retries` are
+controls: they must end with status 1, because they repeat rows.
 """
 
 from __future__ import annotations

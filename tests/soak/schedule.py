@@ -1,4 +1,4 @@
-"""Events for a running query and its servers, with their times, drawn from a seed so that a run can be repeated."""
+"""A schedule of events for a running query and its servers. The same seed returns the same schedule."""
 
 from __future__ import annotations
 
@@ -55,9 +55,9 @@ _HALF_HOUR_SECONDS: Final = 1800.0
 
 @dataclass(frozen=True)
 class Event:
-    """An event `at` seconds after the start, which waits for earlier events.
+    """An event that happens `at` seconds after the start, or later if earlier events still run.
 
-    `salt` seeds its random parts, such as the choice of a bookie, or a duration.
+    `salt` is the seed for the event's random parts, such as the choice of a bookie or a duration.
     """
 
     at: float
@@ -69,8 +69,9 @@ class Event:
 
 
 def schedule(seed: int, seconds: float) -> list[Event]:
-    """Return events of every kind at random times, in proportion to `seconds`, but each at least once; in order of
-    time.
+    """Return events of every kind at random times, in the order of time.
+
+    The number of events is proportional to `seconds`. Each kind of event occurs at least once.
     """
     chance = random.Random(seed)
     share = seconds / _HALF_HOUR_SECONDS

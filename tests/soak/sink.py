@@ -21,9 +21,9 @@ _READ_SECONDS = 600.0
 
 @dataclass(frozen=True)
 class Sent:
-    """The sent messages: under each key the numbers from 0 up to `counts[key]` (exclusive), in this order, each once.
+    """The sent messages: for each key, the numbers from 0 to `counts[key]` (exclusive), each once and in order.
 
-    `uncertain` has (key, number) of messages without a receipt, which may be in the topic or not.
+    `uncertain` contains (key, number) of each message without a receipt. The topic may contain such a message.
     """
 
     counts: Mapping[str, int]
@@ -37,7 +37,7 @@ class Sent:
 def delivered(folder: Path) -> Iterator[tuple[str, int]]:
     """Yield (key, number) of all rows, in the order in which the source returned them to Spark.
 
-    The order is epoch by epoch, in an epoch split by split, and in a split the order of the task.
+    The rows are ordered by epoch, then by split, and then in the order of the task.
     """
     for epoch in sorted(folder.glob(f"{EPOCH}*"), key=lambda each: int(each.name.removeprefix(EPOCH))):
         assert (epoch / "_SUCCESS").exists(), f"{epoch} was not written to its end"

@@ -1,6 +1,6 @@
-"""A soak of the sink: a query from topic to topic that is killed again and again while a writer never stops.
+"""A soak of the sink: a query from topic to topic is killed repeatedly while a writer sends without a stop.
 
-At the end the official Java client must find every row once, and in order under its key.
+At the end, the official Java client must read each row once, with the rows of each key in order.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _CATCH_UP_SECONDS: Final = 600.0
 
 @dataclass
 class SinkReport:
-    """The counts of a soak, and in `faults` all faults of the rows."""
+    """The counts of a soak. `faults` contains all faults of the rows."""
 
     seed: int
     guarantee: str
@@ -90,7 +90,7 @@ class _Run:
         self._begin = time.monotonic()
 
     def interrupt(self, kills: int) -> None:
-        """Run the kills in random order; each waits until its target exists."""
+        """Run the kills in random order. Each kill waits until its target exists."""
         chance = random.Random(self._report.seed)
         happened: Counter[str] = Counter()
         kinds = [kind for kind, share in _SHARES.items() for _ in range(max(1, round(kills * share)))]

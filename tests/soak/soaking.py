@@ -1,7 +1,8 @@
 """A soak: a query is interrupted repeatedly while a writer sends, and must deliver every message once.
 
-The query writes files, one folder for each epoch, which show the order of the source's rows. Or the query writes
-exactly once to another topic, which the official Java client then reads: that shows source and sink together.
+By default, the query writes one folder of files for each epoch, which shows the order of the source's rows. With
+`to_topic`, the query writes exactly once to another topic, which the official Java client reads at the end. The soak
+then tests the source and the sink together.
 """
 
 from __future__ import annotations
@@ -79,7 +80,7 @@ def soak(
     to_topic: bool = False,
     in_pulsar: bool = False,
 ) -> Report:
-    """Run a soak of `seconds`, and about a minute before and after. All servers of the cluster run at the end.
+    """Run a soak of `seconds`, plus about a minute before and after it. All servers of the cluster run at the end.
 
     `in_pulsar` stores the query's checkpoint in Pulsar.
     """
@@ -188,7 +189,7 @@ class _Run:
     def _notice_end(self) -> None:
         """Start the query again if the query has ended without a kill. Such an end counts as a fault.
 
-        A start that failed because the broker was away is no fault, as docs/failures.md promises.
+        A start that failed because the broker was unreachable is no fault (docs/failures.md).
         """
         query = self._chaos.query
         if not query.has_ended:

@@ -1,9 +1,11 @@
-"""Two concurrent tierers, killed at random moments, while messages arrive: the table must have each row once, in order.
+"""A soak of two concurrent tiering processes, killed at random while messages arrive: no row is lost or repeated.
 
-Each turn starts two processes that tier the same topic, waits for a random time, kills one or both by SIGKILL, and
-sends more messages. Every few turns the table is compared with the topic. At the end the table is compared again, after
-retention has removed all ledgers but the last. With `retries`, Iceberg's tables let pyiceberg retry commits, so that
-two rounds both commit: the control, in which repeated rows must be found.
+Each turn starts two processes that tier the same topic, and sends more messages after a random time. In each turn, one
+or both processes are killed by SIGKILL. Every few turns, the table is compared with the topic. At the end, the table is
+compared again, after retention has removed all ledgers but the last.
+
+`retries` is a control: pyiceberg retries commits of Iceberg tables, so that two rounds both commit. The comparison must
+then find repeated rows.
 """
 
 from __future__ import annotations
@@ -105,7 +107,7 @@ def _send(tier: Tier, rng: random.Random, report: TierReport) -> None:
 
 
 def _check(tier: Tier, report: TierReport) -> None:
-    """Check count, uniqueness and order together: the values are the numbers from 0."""
+    """Check that the values are the numbers from 0 in order, each once."""
     numbers = [int(value) for value in tier.rows(columns="value")["value"].to_pylist()]
     report.rows = len(numbers)
     if numbers != list(range(report.messages)):

@@ -1,6 +1,6 @@
-"""The topics of a soak as an administrator sees them: made, grown, offloaded, and emptied after the reader.
+"""Administration of the topics of a soak: creation, growth, offloading, and removal of ledgers that were read.
 
-Every request is repeated while the broker is away, because soaks kill it.
+Every request is repeated while the broker is unreachable, because soaks kill the broker.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Topics:
     """Topics in one namespace, which keeps only messages after the position of the subscription `soak-holder`."""
 
     def __init__(self, admin: ClusterAdmin, namespace: str) -> None:
-        """Make the namespace, with two copies of an entry on two of the bookies, so that one may be away."""
+        """Create the namespace. Each entry has two copies on two bookies, so one bookie can be down."""
         self._admin = admin
         self.namespace = namespace
         self.partitions: list[str] = []
@@ -49,7 +49,7 @@ class Topics:
     # Growth; each method returns the new topic partitions
 
     def add(self, partitions: int) -> list[str]:
-        """Create a topic; with 0 `partitions` it is not partitioned."""
+        """Create a topic with `partitions` partitions, or a topic without partitions if the number is 0."""
         topic = f"persistent://{self.namespace}/t-{len(self._counts)}"
         self._counts[topic] = partitions
         if partitions:
@@ -69,7 +69,7 @@ class Topics:
         return self._hold([f"{topic}-partition-{index}" for index in range(before, before + partitions)])
 
     def _hold(self, partitions: list[str]) -> list[str]:
-        """Keep all messages of the partitions, from the first on."""
+        """Create a subscription at the first message of each partition, so that the broker keeps all messages."""
         for partition in partitions:
             self._request("PUT", f"{_path(partition)}/subscription/{_HOLDER}", body=_EARLIEST)
         self.partitions += partitions
@@ -81,7 +81,7 @@ class Topics:
         self._request("PUT", f"{_path(partition)}/unload")
 
     def offload(self, seconds: float) -> None:
-        """Begin to move all closed ledgers to tiered storage, and wait for at most `seconds`."""
+        """Offload all closed ledgers to tiered storage, and wait at most `seconds` for the end."""
         give_up = time.monotonic() + seconds
         for partition in self.partitions:
             last = self._look(partition)
@@ -105,13 +105,13 @@ class Topics:
             self._request("POST", f"{_path(partition)}/trim")
 
     def removed(self) -> int:
-        """Return the number of ledgers removed until now, and record the present ones."""
+        """Record the present ledgers, and return the number of ledgers that were removed until now."""
         for partition in self.partitions:
             self._look(partition)
         return sum(len(self.seen[partition] - self._present(partition)) for partition in self.partitions)
 
     def _look(self, partition: str) -> int:
-        """Record the present ledgers, and return the open ledger."""
+        """Record the present ledgers, and return the id of the open ledger."""
         ledgers = self._ledgers(partition)
         self.seen[partition] |= {each["ledgerId"] for each in ledgers if each["entries"]}
         self.offloaded[partition] |= {each["ledgerId"] for each in ledgers if each["offloaded"]}

@@ -1,8 +1,8 @@
-"""A writer that does not stop. It sends numbered messages under keys, by the official client, also into new partitions.
+"""A writer that sends numbered messages with keys by the official client, without a stop, also to new partitions.
 
-The topics must have the broker's deduplication on, which drops messages that the client repeats after it lost a broker.
-A message without a receipt after two minutes counts as uncertain, and a new producer replaces its producer. The reason
-is the client (3.13): after a broker was suspended, one of its producers never sent or received anything again.
+The topics must have the broker's deduplication on. It drops messages that the client repeats after it lost a broker.
+A message without a receipt after two minutes counts as uncertain, and a new producer replaces the message's producer.
+The reason is the client (3.13): after a broker was suspended, one of the client's producers hung forever.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _RECEIPT_SECONDS: Final = 120.0
 
 @dataclass
 class _Line:
-    """A producer of a topic partition, and the next number under each of its keys."""
+    """A producer of a topic partition, and the next number for each of its keys."""
 
     producer: official.Producer
     partition: str
@@ -61,7 +61,7 @@ def _name(partition: str, kind: str) -> str:
 
 
 class Writer:
-    """A thread that writes: call `start`, `add`, and at last `finish`."""
+    """A thread that writes messages. Call `start`, then `add` for new partitions, and `finish` at the end."""
 
     def __init__(self, service_url: str) -> None:
         self._client = open_client(service_url, operation_timeout_seconds=15)
@@ -76,11 +76,11 @@ class Writer:
         self._thread.start()
 
     def add(self, partitions: list[str]) -> None:
-        """Write to these topic partitions from now on, named by full name."""
+        """Start to write to these topic partitions, which are full names."""
         self._added += partitions
 
     def finish(self, seconds: float) -> Sent:
-        """Stop sending, and wait for the last receipts, which needs a broker. Call once."""
+        """Stop sending, and wait for the last receipts. A broker must be running. Call this method once."""
         self._halt.set()
         self._thread.join(seconds)
         give_up = time.monotonic() + seconds
@@ -95,9 +95,7 @@ class Writer:
         return sum(line.unanswered for line in self._lines)
 
     def _what_waits(self) -> str:
-        """Describe unconfirmed messages, with the end of the client's log, which explains the state of a producer's
-        connection.
-        """
+        """Return a text with the unconfirmed messages, and the end of the client's log, which explains the reason."""
         waiting = {line.name: line.unanswered for line in self._lines if line.unanswered}
         return f"messages with neither a receipt nor an error: {waiting}\n{end_of_client_log()}"
 
@@ -114,14 +112,14 @@ class Writer:
             self._halt.wait(max(0.0, begin + _TICK_SECONDS - time.monotonic()))
 
     def _open(self, partition: str) -> None:
-        """Open both producers of a partition, whatever happens to brokers during the call."""
+        """Open both producers of a partition. Retry until this succeeds or the writer finishes."""
         for kind in _IN_A_TICK:
             producer = self._create(partition, kind, 0)
             if producer is not None:
                 self._lines.append(_Line(producer, partition, kind))
 
     def _replace(self, line: _Line) -> None:
-        """Replace the producer by one with a new name, whose numbers the broker's deduplication does not know."""
+        """Replace the producer by a producer with a new name. The broker has no sequence ids for the new name."""
         with contextlib.suppress(official.exceptions.PulsarException):
             line.producer.close()
         producer = self._create(line.partition, line.kind, line.replaced + 1)

@@ -59,7 +59,7 @@ fn message_id(id: &[u8]) -> Result<(i64, i64)> {
     match (ledger, entry) {
         (Some(ledger), Some(entry)) => Ok((ledger, entry)),
         _ => Err(KernelError::corrupt(
-            "compacted ledger: expected a message id with ledger and entry, got one without",
+            "compacted ledger: expected a message id with ledger and entry, got an incomplete message id",
         )),
     }
 }

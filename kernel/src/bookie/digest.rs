@@ -35,7 +35,9 @@ impl Digest {
             None => Ok(Self::EitherCrc),
             Some(other) => Err(KernelError::new(
                 crate::ErrorKind::Unsupported,
-                format!("digest {other}: expected CRC32C, CRC32 or DUMMY; others need the ledger's password"),
+                format!(
+                    "digest {other}: expected CRC32C, CRC32 or DUMMY, because other digests need the ledger's password"
+                ),
             )),
         }
     }

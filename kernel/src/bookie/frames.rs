@@ -226,7 +226,7 @@ impl LedgerFrames {
             let length = length as usize;
             if length > self.max_frame_bytes {
                 return Err(KernelError::corrupt(format!(
-                    "expected an answer of at most {} bytes, got {length}: the server is not a bookie, or a byte was lost",
+                    "expected an answer of at most {} bytes, got {length} bytes, because the server is not a bookie or a byte was lost",
                     self.max_frame_bytes
                 )));
             }
@@ -234,7 +234,7 @@ impl LedgerFrames {
             let response = parse(frame)?;
             if response.ledger != self.ledger {
                 return Err(KernelError::corrupt(format!(
-                    "expected an answer about ledger {}, got one about ledger {}",
+                    "expected an answer about ledger {}, got an answer about ledger {}",
                     self.ledger, response.ledger
                 )));
             }
@@ -300,7 +300,7 @@ impl LedgerFrames {
         while !rest.is_empty() {
             let Some((body, after)) = split_body(rest) else {
                 return Err(KernelError::corrupt(
-                    "expected an entry that fits the answer it is in, got a longer one",
+                    "expected an entry that fits into the answer of the bookie, got a longer entry",
                 ));
             };
             if !self.keep(response.entry.saturating_add(i64::from(count)), body)? {

@@ -128,8 +128,9 @@ impl ValueColumns {
         buffer: &mut Vec<u8>,
     ) -> Result<()> {
         if row.undecryptable && !self.values.shows_undecryptable() {
-            let undecryptable =
-                || KernelError::payload("expected a decrypted message, but it is still encrypted");
+            let undecryptable = || {
+                KernelError::payload("expected a decrypted message, got a message that is still encrypted")
+            };
             self.keep_whole(row.payload);
             return self.append_bad(row.payload, fault.unwrap_or_else(undecryptable));
         }

@@ -201,7 +201,7 @@ impl Input {
             single.event_time = u64::try_from(millis).ok().filter(|millis| *millis > 0).ok_or_else(|| {
                 let why = format!(
                     "__eventTime: expected null or a time from 1970-01-01 00:00:00.001 UTC on, got {millis} ms since \
-                     1970; to Pulsar, 0 is no event time"
+                     1970, because 0 means no event time in Pulsar"
                 );
                 KernelError::payload(why).in_row(row)
             })?;

@@ -129,7 +129,11 @@ impl SideEncoder {
             return Ok(false);
         }
         let length = i32::try_from(out.len() - start - 4).map_err(|_| {
-            KernelError::new(crate::ErrorKind::TooLarge, format!("a {} above 2 GiB", self.name)).in_row(row)
+            KernelError::new(
+                crate::ErrorKind::TooLarge,
+                format!("expected a {} below 2 GiB, got more", self.name),
+            )
+            .in_row(row)
         })?;
         if let Some(place) = out.get_mut(start..start + 4) {
             place.copy_from_slice(&length.to_be_bytes());

@@ -91,18 +91,20 @@ def _load(name: str, path: str) -> RSAPrivateKey:
         text = read_regular_file(path)
     except (OSError, ValueError) as fault:
         raise OptionError(
-            f"{where}: expected a private key at {path!r} on the executor, got none ({fault})"
+            f"{where}: expected a private key at {path!r} on the executor, got none ({fault}); copy "
+            f"the key file to every executor"
         ) from None
     try:
         key = load_pem_private_key(text, password=None)
     except (ValueError, TypeError, UnsupportedAlgorithm) as fault:
         raise OptionError(
             f"{where}: expected an RSA private key in PEM format without a passphrase at {path}, got a file that "
-            f"cannot be read as one ({type(fault).__name__})"
+            f"cannot be read as one ({type(fault).__name__}); convert the key file to PEM without a passphrase"
         ) from None
     if not isinstance(key, rsa.RSAPrivateKey):
         raise OptionError(
             f"{where}: expected an RSA private key at {path}, got a key of another kind "
-            f"({type(key).__name__.strip('_')}); messages encrypted for elliptic curve keys cannot be read"
+            f"({type(key).__name__.strip('_')}); use an RSA key pair, because messages that are encrypted for elliptic "
+            f"curve keys cannot be read"
         )
     return key

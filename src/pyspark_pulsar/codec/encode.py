@@ -205,7 +205,7 @@ class BatchEncoder:
             except (KeyError, pa.ArrowException) as error:
                 raise SchemaError(
                     f"topic {self._topic}: expected column {field.name} of type {field.type}, got a record "
-                    f"batch of {', '.join(batch.schema.names)} ({error}); plan the write "
+                    f"batch with the columns {', '.join(batch.schema.names)} ({error}); plan the write "
                     "again with these columns"
                 ) from None
         if self._tombstones:

@@ -112,7 +112,13 @@ def supply(decoder: Decoder, intake: Intake, topic: str) -> bool:
         except PulsarError as fault:
             if isinstance(fault, DataLossError) and not intake.trimmed_is_loss:
                 # After `end_look_back`, the decoder reports the message as lost, and the read continues.
-                log.warning("topic %s, ledger %d, entry %d: %s", topic, ledger, entry, fault)
+                log.warning(
+                    "Cannot read the earlier chunks of a message (%s): topic %s, ledger %d, entry %d",
+                    fault,
+                    topic,
+                    ledger,
+                    entry,
+                )
                 decoder.end_look_back()
                 return True
             raise type(fault)(

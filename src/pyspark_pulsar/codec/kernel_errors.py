@@ -17,16 +17,20 @@ from pyspark_pulsar.errors import (
 from pyspark_pulsar.schema.info import VERSION_BYTES, SchemaInfo
 
 _MESSAGE = re.compile(r"^message [0-9:-]+: ")
-_REMEDY = "; "
+_REMEDY = re.compile(
+    r"; (?:add|cast|change|check|correct|drop|leave|lower|make|raise|read|register|rename|report|request|set|simplify"
+    r"|start|use|write)\b[^;]*$"
+)
+"""The remedy at the end of some texts: a semicolon, and a phrase that begins with an imperative."""
 
 _READ: dict[str, tuple[type[PulsarError], str]] = {
     "corrupt": (
         CorruptEntryError,
-        "the stored bytes are damaged; start the read after this entry",
+        "start the read after this entry, because its stored bytes are damaged",
     ),
     "payload": (
         DecodeError,
-        "the message does not fit its schema; find its producer, or read around it with mode=PERMISSIVE",
+        "correct the producer of the message, or read around the message with mode=PERMISSIVE",
     ),
     "too_large": (
         DecodeError,
@@ -34,11 +38,14 @@ _READ: dict[str, tuple[type[PulsarError], str]] = {
     ),
     "unsupported": (
         UnsupportedEntryError,
-        "this version cannot decode such messages; read around them with mode=PERMISSIVE, or upgrade pyspark-pulsar",
+        "upgrade pyspark-pulsar, or read around the message with mode=PERMISSIVE",
     ),
     "encrypted": (
         DecryptionError,
-        "set pulsar.consumer.cryptoKeyReader.* to the private key, or set pulsar.consumer.cryptoFailureAction",
+        (
+            "set pulsar.consumer.cryptoKeyReader.* to the private key, or set pulsar.consumer.cryptoFailureAction to "
+            "DISCARD or CONSUME"
+        ),
     ),
     "schema": (
         SchemaError,
@@ -47,13 +54,13 @@ _READ: dict[str, tuple[type[PulsarError], str]] = {
 }
 
 _WRITE: dict[str, tuple[type[PulsarError], str]] = {
-    "payload": (SchemaError, "change or filter this row before writing; nothing of its batch was sent"),
-    "schema": (SchemaError, "change the columns or the topic's schema; nothing was sent"),
+    "payload": (SchemaError, "change or filter this row before writing (no row of its batch was sent)"),
+    "schema": (SchemaError, "change the columns or the topic's schema (nothing was sent)"),
     "too_large": (
         SendError,
         (
-            "make the row smaller, set pulsar.producer.chunkingEnabled=true, or raise maxMessageSize on the brokers; "
-            "nothing of its batch was sent"
+            "make the row smaller, set pulsar.producer.chunkingEnabled=true, or raise maxMessageSize on the brokers "
+            "(no row of its batch was sent)"
         ),
     ),
 }
@@ -90,9 +97,7 @@ def read_error(error: KernelError, *, topic: str) -> PulsarError:
         where.append(f"batch index {error.batch_index}")
     # The kernel's text begins with the position of the message, which `where` already contains.
     message = _MESSAGE.sub("", error.message) if error.ledger >= 0 else error.message
-    # The text of a refused schema version, and some of the kernel's schema errors, already end with a remedy.
-    has_remedy = error.kind == "schema" and _REMEDY in message
-    return error_type(f"{', '.join(where)}: {message}" + ("" if has_remedy else f"{_REMEDY}{advice}"))
+    return error_type(f"{', '.join(where)}: {_with_remedy(message, advice)}")
 
 
 def write_error(error: KernelError, *, topic: str) -> PulsarError:
@@ -103,7 +108,15 @@ def write_error(error: KernelError, *, topic: str) -> PulsarError:
     """
     error_type, advice = _WRITE.get(error.kind, (PulsarError, "report this as a bug"))
     row = f", row {error.row} of the record batch" if error.row >= 0 else ""
-    return error_type(f"topic {topic}{row}: {error.message}; {advice}")
+    return error_type(f"topic {topic}{row}: {_with_remedy(error.message, advice)}")
+
+
+def _with_remedy(message: str, advice: str) -> str:
+    """Return the message with the advice, unless the message ends with a remedy.
+
+    The text of a refused schema version, and some of the kernel's texts, end with a remedy of their own.
+    """
+    return message if _REMEDY.search(message) else f"{message}; {advice}"
 
 
 def version_text(version: bytes) -> str:

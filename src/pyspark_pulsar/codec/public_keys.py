@@ -82,17 +82,19 @@ def _wrap(key: bytes, name: str, path: str) -> bytes:
         text = read_regular_file(path)
     except (OSError, ValueError) as fault:
         raise OptionError(
-            f"{where}: expected a public key at {path!r} on the executor, got none ({fault}); nothing was sent"
+            f"{where}: expected a public key at {path!r} on the executor, got none ({fault}); copy "
+            f"the key file to every executor (nothing was sent)"
         ) from None
     try:
         public = load_pem_public_key(text)
     except (ValueError, UnsupportedAlgorithm) as fault:
         raise OptionError(
             f"{where}: expected an RSA public key in PEM format at {path}, got a file that cannot be read as one "
-            f"({type(fault).__name__}); nothing was sent"
+            f"({type(fault).__name__}); convert the key file to PEM (nothing was sent)"
         ) from None
     if not isinstance(public, rsa.RSAPublicKey):
         raise OptionError(
-            f"{where}: expected an RSA public key at {path}, got a key of another kind; nothing was sent"
+            f"{where}: expected an RSA public key at {path}, got a key of another kind; use an RSA "
+            f"key pair (nothing was sent)"
         )
     return public.encrypt(key, padding.OAEP(padding.MGF1(hashes.SHA1()), hashes.SHA1(), label=None))  # noqa: S303 -- the format's

@@ -267,7 +267,7 @@ def test_failover_refuses_wrong_clusters_and_topics(outage: Outage, tmp_path: Pa
     pair, checkpoint = outage.pair, outage.folder / "one-way"
     code, _, output = pair.failover(WEST, checkpoint, "--from", "north")
     assert code == 1
-    assert "got none of east, standalone" in output
+    assert "east, standalone, got 'north'; correct the name in --from" in output
     (tmp_path / "offset").write_text('{"version": 1, "positions": {"public/default/never-there": "1:2"}}')
     code, _, output = pair.failover(WEST, tmp_path / "offset")
     assert code == 1

@@ -106,7 +106,7 @@ def test_an_empty_location_is_an_error(tier: Tier, tmp_path: Path) -> None:
     # Starting from scratch needs an explicit command.
     other = replace(tier, catalog=empty)
     assert "forgotten" in command(tier, "forget", "--yes")
-    assert "no table was noted" in command(tier, "forget", "--yes")
+    assert "no table was recorded" in command(tier, "forget", "--yes")
     other.roll()
     left = other.run().rows
     assert left == ENTRIES // 2

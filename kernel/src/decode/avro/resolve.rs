@@ -172,7 +172,7 @@ impl Resolver<'_> {
             let nullable = self.resolve(&AvroType::Null, &field.kind);
             return nullable.map_err(|_| {
                 mismatch_because(
-                    "the writer's schema lacks the field, and the reader's schema has no default; add a default",
+                    "the writer's schema lacks the field, and the reader's schema has no default for the field",
                 )
             });
         };

@@ -134,7 +134,7 @@ impl Bound {
             AvroType::Reference(_) | AvroType::Omitted(_) => Self::Unheld,
             AvroType::DecimalText(_) => {
                 return Err(KernelError::schema(
-                    "expected a decimal that can be written, got one as text; report this as a bug",
+                    "expected a decimal that can be written, got a decimal as text; report this as a bug",
                 ));
             }
             AvroType::Decimal(decimal) => {

@@ -115,8 +115,8 @@ impl<'a> PartitionWriter<'a> {
             return Ok(());
         }
         let why = format!(
-            "expected at most {most} bytes of key, ordering key and properties, got {bytes}; they are uncompressed in \
-             every entry and every chunk of a message"
+            "expected at most {most} bytes of key, ordering key and properties, got {bytes} bytes, which are \
+             uncompressed in every entry and every chunk of a message"
         );
         Err(KernelError::new(ErrorKind::TooLarge, why).in_row(row))
     }

@@ -25,7 +25,7 @@ pub struct EntryCipher {
 impl std::fmt::Debug for EntryCipher {
     /// Formats without the key.
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        out.debug_struct("Seal").field("used", &self.used).finish_non_exhaustive()
+        out.debug_struct("EntryCipher").field("used", &self.used).finish_non_exhaustive()
     }
 }
 

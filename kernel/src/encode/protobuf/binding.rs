@@ -93,7 +93,7 @@ impl MessageWriter {
             let Some(array) = column(field)? else {
                 if field.shape == Shape::Required {
                     return Err(KernelError::schema(format!(
-                        "field {}: expected a column, because the field is required; add one",
+                        "field {}: expected a column, because the field is required, got none",
                         field.name
                     )));
                 }

@@ -129,7 +129,7 @@ def administration(admin: AdminClient | None, partitions: Sequence[TopicPartitio
             f"right to see ledgers of {partition}",
             partial(_ledgers, admin, partition),
             WARNING,
-            "let the role read the topic's stats; without them, all is read from brokers",
+            "let the role read the topic's stats, because otherwise all messages are read from brokers",
         )
 
 

@@ -81,8 +81,8 @@ def check_worker(report: WorkerReport, before: float, after: float, brokers: int
     package = f"pyspark-pulsar {report.package}" if report.package else "no pyspark-pulsar"
     found = f"Python {report.python} with {package}, at {report.executable}"
     advice = (
-        f"set PYSPARK_PYTHON (or spark.pyspark.python) to a Python that has pyspark-pulsar {expected.package} on "
-        f"every node, or install it there"
+        f"on every node, set PYSPARK_PYTHON (or spark.pyspark.python) to a Python with pyspark-pulsar "
+        f"{expected.package}, or install this version"
     )
     if report.package != expected.package:
         yield Finding(f"{where}: Python", FAULT, found, advice)

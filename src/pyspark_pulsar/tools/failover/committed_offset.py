@@ -78,8 +78,8 @@ def committed_offset(where: Path, source: int | None = None) -> CommittedOffset:
         )
     if (source or 0) >= len(of_pulsar):
         raise CheckpointError(
-            f"{file}: expected the offset of a source that reads from Pulsar, got {len(of_pulsar)} of them in "
-            f"{len(lines)} lines; check that this is the checkpoint of the query"
+            f"{file}: expected source {source or 0} of the sources that read from Pulsar, got {len(of_pulsar)} such "
+            f"sources in {len(lines)} lines; correct --source, or the path of the checkpoint"
         )
     return of_pulsar[source or 0]
 
@@ -130,12 +130,12 @@ def _last_batch(where: Path) -> int:
     except OSError as fault:
         raise CheckpointError(
             f"{where}: expected the folder of a streaming query's checkpoint, with a folder commits, got none "
-            f"({fault}); copy a checkpoint to a local folder first, one in Pulsar with `pyspark-pulsar checkpoint "
-            f"copy`"
+            f"({fault}); copy the checkpoint to a local folder first (from Pulsar, use `pyspark-pulsar checkpoint "
+            f"copy`)"
         ) from None
     if not written:
         raise CheckpointError(
-            f"{where}: expected a micro-batch that was written, got none; start the query as a new one"
+            f"{where}: expected a micro-batch that was written, got none; start the query with a new checkpoint"
         )
     return max(written)
 
@@ -145,8 +145,8 @@ def _text(file: Path) -> str:
         return file.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as fault:
         raise CheckpointError(
-            f"{file}: expected a file of a checkpoint, got an unreadable one ({fault}); check the path and its "
-            f"permissions"
+            f"{file}: expected a file of a checkpoint, got a file that cannot be read ({fault}); check the "
+            f"path and its permissions"
         ) from None
 
 
@@ -165,8 +165,8 @@ def _offset(text: str, file: Path) -> StreamOffset:
         ) from None
     if not offset.positions:
         raise CheckpointError(
-            f"{file}: expected an offset with positions, got one of a query that has read nothing; start the query as "
-            f"a new one"
+            f"{file}: expected an offset with positions, got an offset of a query that has read nothing; start the "
+            f"query with a new checkpoint"
         )
     return offset
 

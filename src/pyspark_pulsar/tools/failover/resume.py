@@ -82,7 +82,7 @@ def resume_points(
     if segments:
         raise OptionError(
             f"the query reads scalable topics: expected replicated topics, got segments, which Pulsar 5 does not "
-            f"replicate: {', '.join(segments)}; start the query as a new one"
+            f"replicate: {', '.join(segments)}; start the query with a new checkpoint"
         )
     threads = DriverThreads(options, "pulsar-failover")
     try:
@@ -102,8 +102,8 @@ def _check_cluster(admin: AdminClient, name: str) -> None:
     known = admin.clusters.names()
     if name not in known:
         raise OptionError(
-            f"cluster {name!r}: expected the name of the previous cluster, as this cluster knows it, got none of "
-            f"{', '.join(known)}; correct the name"
+            f"previous cluster: expected one of the clusters that this cluster knows, {', '.join(known)}, got "
+            f"{name!r}; correct the name in --from"
         )
 
 
@@ -209,7 +209,7 @@ class Resumption:
             return False
         if origin.source is None:
             raise ProtocolError(
-                f"{self._partition}: expected the position of the entry at {origin.position} in cluster "
+                f"{self._partition}: expected the entry at {origin.position} to contain its position in cluster "
                 f"{self._previous.name}, got none; start the query by time ({page('failover')}), because replicators "
                 f"record positions only since Pulsar 3.0.11, 3.3.6 and 4.0.4"
             )

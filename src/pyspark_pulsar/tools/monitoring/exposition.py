@@ -74,8 +74,8 @@ class Exposition:
         except OSError as fault:
             raise OptionError(
                 f"prometheus_address: expected an address of this machine with a free port, got {address}: "
-                f"{os.strerror(fault.errno) if fault.errno and fault.errno > 0 else fault}; choose another port, or 0 "
-                f"for any"
+                f"{os.strerror(fault.errno) if fault.errno and fault.errno > 0 else fault}; choose another port, or "
+                f"port 0 for any free port"
             ) from None
         return f"{address.rpartition(':')[0]}:{self._server.server_port}"
 

@@ -31,9 +31,9 @@ if TYPE_CHECKING:
 class PulsarProgressListener(StreamingQueryListener):
     """A listener for the lag and the metrics of all queries that read or write with `format("pulsar")`.
 
-    Add it with `spark.streams.addListener`. The attribute `lags` contains the lag of all topic partitions. Everything
-    else needs the extra `metrics`. The listener is also a collector of prometheus_client, for `REGISTRY.register` and
-    `push_to_gateway`.
+    Add the listener with `spark.streams.addListener`. The attribute `lags` contains the lag of all topic partitions.
+    All other features need the extra `metrics`. The listener is also a collector of prometheus_client, for
+    `REGISTRY.register` and `push_to_gateway`.
 
     Args:
         prometheus_file: A file in Prometheus' text format, which is replaced atomically at each event. The folder must

@@ -26,8 +26,8 @@ def write(folder: Path, *, overwrite: bool = False) -> list[Path]:
         for path, text in texts.items():
             if not overwrite and path.exists() and path.read_text(encoding="utf-8") != text:
                 raise OptionError(
-                    f"{path}: expected no such file, or an unchanged one, got one with other content; replace it with "
-                    f"--overwrite, or choose another folder"
+                    f"{path}: expected no file or an unchanged file, got a file with other content; replace the file "
+                    f"with --overwrite, or choose another folder"
                 )
         folder.mkdir(parents=True, exist_ok=True)
         for path, text in texts.items():

@@ -164,8 +164,8 @@ def catch_up_of(given: WorkloadQuantities, costs: Costs, history: History, messa
     if planning.value >= given.catch_up.value:
         raise OptionError(
             f"catch_up_hours: expected more than the {planning.value / 3600:.2f} hours of planning alone, got "
-            f"{given.catch_up.value / 3600:g}; read larger splits (split_bytes, the option maxBytesPerPartition), "
-            f"allow more of them in a plan (batch_tasks), or read a shorter history"
+            f"{given.catch_up.value / 3600:g} hours; read larger splits (split_bytes, the option "
+            f"maxBytesPerPartition), allow more splits in a plan (batch_tasks), or read a shorter history"
         )
     left = given.catch_up - planning
     new = (mean_rate(given) * message.from_entries).named("cores for new messages")

@@ -86,7 +86,7 @@ def sample_topic(options: ReadOptions, seconds: float = 10.0) -> TopicSample:
     if total.messages == 0:
         raise OptionError(
             "topic: expected messages to measure, got an empty range; choose a topic and options with messages, or "
-            "omit the topic and pass the size of messages"
+            "replace --topic by --message-bytes"
         )
     return TopicSample(
         total.messages,

@@ -62,8 +62,8 @@ def steady_stream(
     if left.value <= 0:
         least = driver.value / given.utilization.value
         raise OptionError(
-            f"trigger_seconds: expected more than {least:.2f}, because the driver alone needs {driver.value:.2f} s "
-            f"for a micro-batch over {given.topics.value:,.0f} topics, got {given.trigger.value:g}; use a longer "
+            f"trigger_seconds: expected more than {least:.2f} s, got {given.trigger.value:g} s, because the driver "
+            f"alone needs {driver.value:.2f} s for a micro-batch over {given.topics.value:,.0f} topics; use a longer "
             f"interval"
         )
     cores = (work / left).named("cores to keep up")

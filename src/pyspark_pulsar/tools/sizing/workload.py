@@ -91,7 +91,7 @@ class Workload:
         if together > 1.0 + 1e-9:
             raise OptionError(
                 f"in_object_storage and in_columns: expected shares of at most 1 together, got {together:g}; do not "
-                f"count ledgers as offloaded whose messages are in the tables"
+                f"count ledgers as offloaded if their messages are in the tables"
             )
 
 

@@ -53,8 +53,8 @@ def locked(
                 on_wait = None
             if time.monotonic() >= deadline:
                 msg = (
-                    f"waited {deadline_seconds:.0f} s for another process that is {doing} (lock file {path}). Wait "
-                    f"until the process ends, or end it; then try again."
+                    f"another process is still {doing} after {deadline_seconds:.0f} s (lock file {path}). Wait until "
+                    f"that process ends, or end that process, and try again."
                 )
                 raise StandaloneFailed(msg)
             time.sleep(_POLL_SECONDS)

@@ -95,7 +95,7 @@ class LocalPulsar:
     ) -> None:
         if not _NAME.fullmatch(name):
             msg = (
-                f"expected an instance name of letters, digits, '.', '_' and '-', got {name!r}; choose another "
+                f"name of the instance: expected letters, digits, '.', '_' and '-', got {name!r}; choose another "
                 f"name."
             )
             raise OptionError(msg)
@@ -269,13 +269,13 @@ class LocalPulsar:
         if before.alive():
             msg = (
                 f"expected Pulsar {wanted} on {self.data}, but Pulsar {before.version} runs there. "
-                "Stop it first, or choose another name or data folder."
+                "Stop that server first, or choose another name or data folder."
             )
             raise StandaloneFailed(msg)
         if is_older(wanted, before.version):
             msg = (
-                f"expected data that Pulsar {wanted} can read, but Pulsar {before.version}, which is newer, wrote "
-                f"those in {self.data}. Choose another name or data folder."
+                f"{self.data}: expected data that Pulsar {wanted} can read, got data of the newer Pulsar "
+                f"{before.version}. Choose another name or data folder."
             )
             raise StandaloneFailed(msg)
 

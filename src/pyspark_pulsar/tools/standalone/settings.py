@@ -32,7 +32,7 @@ def server_settings(broker_port: int, web_port: int, extra: Mapping[str, str]) -
     """
     for key, option in _OWN_OPTIONS.items():
         if key in extra:
-            msg = f"expected no server setting {key} in the extra settings; use {option}."
+            msg = f"server setting {key}: expected no value, because {option} sets the port; use {option}."
             raise OptionError(msg)
     return {
         "brokerServicePort": str(broker_port),
@@ -69,7 +69,10 @@ def write_settings(base: Path, target: Path, settings: Mapping[str, str]) -> Non
     """
     for key, value in settings.items():
         if "\n" in f"{key}{value}" or "=" in key:
-            msg = f"expected a server setting of one line whose name has no '=', got {key!r}: {value!r}; correct it."
+            msg = (
+                f"server setting {key!r}: expected one line and a name without '=', got the value {value!r}; correct "
+                f"the setting."
+            )
             raise OptionError(msg)
     # The file of Pulsar 4.0.8 has no line break at its end.
     lines = [base.read_text(encoding="utf-8"), "", "# Set by pyspark-pulsar"]
@@ -115,12 +118,12 @@ def choose_port(port_option: int | None, before: int | None, *, avoid: int | Non
     """
     if port_option is not None:
         if not 0 < port_option < 2**16:
-            msg = f"expected a port from 1 to 65535, got {port_option}; choose another port."
+            msg = f"port of the server: expected 1 to 65535, got {port_option}; choose another port."
             raise OptionError(msg)
         if not _is_free(port_option) or port_option == avoid:
             msg = (
-                f"port {port_option} on {LOOPBACK} is taken by another program. Stop that program, choose another "
-                f"port, or omit the port to use a free one."
+                f"port {port_option} on {LOOPBACK} is taken by another program or by this server. Choose another "
+                f"port, or omit the port to use a free port."
             )
             raise StandaloneFailed(msg)
         return port_option

@@ -32,7 +32,7 @@ def test_a_taken_lock_is_given_up_after_the_deadline(tmp_path: Path) -> None:
     with locked(tmp_path / "lock", deadline_seconds=1, doing="first"):
         began = time.monotonic()
         with (
-            pytest.raises(StandaloneFailed, match=r"another process that is second .*lock\)"),
+            pytest.raises(StandaloneFailed, match=r"another process is still second .*lock\)"),
             locked(
                 tmp_path / "lock", deadline_seconds=0.3, doing="second", on_wait=lambda: waits.append("once")
             ),

@@ -32,7 +32,7 @@ def test_a_version_that_cannot_be_had_is_refused_at_once() -> None:
 
 def test_data_of_a_newer_version_are_refused(tmp_path: Path) -> None:
     data = _recorded(tmp_path / "data", "4.2.4")
-    with pytest.raises(StandaloneFailed, match=r"Pulsar 4\.2\.4, which is newer, wrote those in"):
+    with pytest.raises(StandaloneFailed, match=r"got data of the newer Pulsar 4\.2\.4\. Choose"):
         LocalPulsar(data=data, version="4.0.8").start()
 
 

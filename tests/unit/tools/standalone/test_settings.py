@@ -30,7 +30,7 @@ def test_settings_keep_data_and_stay_on_the_loopback() -> None:
     ("key", "option"), [("brokerServicePort", "broker_port"), ("webServicePort", "web_port")]
 )
 def test_ports_have_options_of_their_own(key: str, option: str) -> None:
-    with pytest.raises(OptionError, match=f"{key} .*use {option}"):
+    with pytest.raises(OptionError, match=f"{key}: .*use {option}"):
         server_settings(1, 2, {key: "3"})
 
 

@@ -12,7 +12,7 @@ from pyspark_pulsar.tools.cli.setting import key_and_value
 
 @click.group()
 def catalog() -> None:
-    """The Spark catalog for Pulsar."""
+    """Configure the Spark catalog for Pulsar."""
 
 
 @catalog.command(short_help="Print the path of the jar.")

@@ -24,7 +24,7 @@ _FAILED: Final = 1
 _PREFIX: Final = "pulsar+checkpoint://"
 
 
-@click.group(short_help="Checkpoints in Pulsar.")
+@click.group(short_help="Manage checkpoints in Pulsar.")
 def checkpoint() -> None:
     """Manage checkpoints of streaming queries in Pulsar.
 
@@ -57,7 +57,7 @@ def cluster_arguments(command: Command) -> Command:
 @checkpoint.command("ls", short_help="List files and folders.")
 @click.argument("path")
 @cluster_arguments
-@click.option("-r", "--recursive", is_flag=True, help="All files below PATH.")
+@click.option("-r", "--recursive", is_flag=True, help="List all files below PATH.")
 def list_files(path: str, *, recursive: bool, **cluster: Any) -> None:
     """List the files and folders in PATH, with length, time of the last change (UTC) and name."""
     from pyspark_pulsar.checkpoint.address import parse_path
@@ -144,8 +144,8 @@ def copy(source: str, target: str, *, quiet: bool, **cluster: Any) -> None:
 
     if source.startswith(_PREFIX) == target.startswith(_PREFIX):
         raise OptionError(
-            f"copying {source} to {target}: expected one path in Pulsar ({_PREFIX}...) and one local folder; copy "
-            f"through a folder"
+            f"copying {source} to {target}: expected one path in Pulsar ({_PREFIX}...) and one local folder, got two "
+            f"of a kind; copy in two steps, through a local folder"
         )
     with _store(cluster) as store:
         if source.startswith(_PREFIX):

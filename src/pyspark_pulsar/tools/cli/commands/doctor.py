@@ -24,7 +24,7 @@ _WIDE: Final = 140
 _NO_TOPIC: Final = ("persistent://public/default/doctor",)
 
 
-@click.command(short_help="Check all that a query needs.")
+@click.command(short_help="Check everything that a query needs.")
 @read_arguments(required=False, flags=_FLAGS)
 @click.option(
     "--write", "writes", is_flag=True, help="Also check the permission to write the topics; nothing is sent."

@@ -33,7 +33,9 @@ Value = TypeVar("Value")
 @click.option(
     "--service-url", required=True, metavar="URL", help="Brokers of the cluster where the query resumes."
 )
-@click.option("--admin-url", required=True, metavar="URL", help="Admin REST API of the same cluster.")
+@click.option(
+    "--admin-url", required=True, metavar="URL", help="Admin REST API of the cluster where the query resumes."
+)
 @click.option(
     "--option",
     "settings",

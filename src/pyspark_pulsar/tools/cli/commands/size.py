@@ -30,12 +30,12 @@ _INPUTS: Final = {
     "days": "Days of history to read.",
     "in_object_storage": "Share of the history that is offloaded.",
     "in_columns": "Share of the history in topics' tables; the rest is on bookies.",
-    "written": "Messages written back to Pulsar for each one that is read.",
+    "written": "Messages written back to Pulsar for each message that is read.",
     "catch_up_hours": "Hours for reading the history.",
     "trigger_seconds": "Seconds from one micro-batch to the next.",
     "peak": "Rate of the busiest seconds, relative to the mean of the day.",
     "executor_cores": "Cores of an executor.",
-    "executor_gigabits": "Network of an executor, in 10^9 bits a second.",
+    "executor_gigabits": "Network bandwidth of an executor, in 10^9 bits a second.",
     "utilization": "Share of cores and of time that the plan uses.",
     "ledger_hours": "Hours after which brokers close a ledger.",
     "ledger_entries": "Entries after which brokers close a ledger.",
@@ -120,7 +120,7 @@ def size(
 ) -> None:
     """Estimate the hardware for a load: executors, bandwidth, memory, requests, time to catch up, lag.
 
-    All topics are assumed to be alike. Numbers may end in k, M, G, T, Ki, Mi, Gi.
+    All topics are assumed to be alike. Numbers can end in k, M, G, T, Ki, Mi, Gi.
     """
     from pyspark_pulsar.tools.sizing.estimate import as_json as estimate_json, estimate
 
@@ -147,7 +147,7 @@ def _workload(load: dict[str, Any], bytes_a_day: float | None, sample: TopicSamp
         if "message_bytes" in inputs:
             raise click.UsageError("--bytes-a-day and --message-bytes are both set; remove one of them.")
         if not inputs["messages_a_day"]:
-            raise click.UsageError("--bytes-a-day: expected --messages-a-day above 0, got 0.")
+            raise click.UsageError("--messages-a-day: expected a number above 0 with --bytes-a-day, got 0.")
         inputs["message_bytes"] = max(1.0, bytes_a_day / inputs["messages_a_day"])
     if sample is not None:
         inputs = {
@@ -184,7 +184,7 @@ def _sample(topic: str, service_url: str | None, settings: tuple[str, ...]) -> T
     from pyspark_pulsar.tools.sizing.own_topic import sample_topic
 
     if service_url is None:
-        raise click.UsageError("Missing option '--service-url', beside --topic.")
+        raise click.UsageError("Missing option '--service-url', which --topic needs.")
     texts = dict(key_and_value(setting, "--option") for setting in settings)
     options = parse_options(ReadOptions, {**texts, "topic": topic_text(topic), "service.url": service_url})
     click.echo("Reading some messages of the topic ...", err=True)

@@ -19,7 +19,7 @@ _DATA = click.option(
 )
 
 
-@click.group(short_help="A real Pulsar server on this machine.")
+@click.group(short_help="Run a real Pulsar server on this machine.")
 def standalone() -> None:
     """Run a real Pulsar server on this machine, for a first try and for tests."""
 
@@ -32,8 +32,12 @@ def standalone() -> None:
     metavar="VERSION",
     help="Version of Pulsar, such as 4.2.4 [default: the version of the last start on the data, or 4.0.8].",
 )
-@click.option("--broker-port", type=click.IntRange(1, 65535), help="[default: a free one]")
-@click.option("--web-port", type=click.IntRange(1, 65535), help="[default: a free one]")
+@click.option(
+    "--broker-port", type=click.IntRange(1, 65535), help="Port of the broker [default: a free port]."
+)
+@click.option(
+    "--web-port", type=click.IntRange(1, 65535), help="Port of the admin REST API [default: a free port]."
+)
 @click.option(
     "--set", "settings", multiple=True, metavar="KEY=VALUE", help="Extra server setting; repeatable."
 )

@@ -31,7 +31,7 @@ _FAILED: Final = 1
 _DAY_SECONDS: Final = 86_400.0
 
 
-@click.group(short_help="Topics' history as columns.")
+@click.group(short_help="Manage tables with the history of topics.")
 def tier() -> None:
     """Manage Iceberg or Delta tables that contain the history of topics."""
 
@@ -83,7 +83,9 @@ def tier_arguments(command: Command) -> Command:
 
 @tier.command(short_help="Tier closed ledgers.")
 @tier_arguments
-@click.option("--every", type=float, metavar="SECONDS", help="Run forever, and start a round this often.")
+@click.option(
+    "--every", type=float, metavar="SECONDS", help="Run forever, and start a round every SECONDS seconds."
+)
 @click.option(
     "--processes", type=click.IntRange(1), default=1, show_default=True, help="Processes that read and write."
 )
@@ -115,7 +117,7 @@ def run(
 ) -> None:
     """Write the closed ledgers of each TOPIC into its table, except ledgers that the table already contains.
 
-    You may run this command at any time, and several times in parallel. The table itself is the checkpoint, so it
+    You can run this command at any time, and several times in parallel. The table itself is the checkpoint, so it
     contains each ledger only once.
     """
     from pyspark_pulsar.history.tiering.round import TierRound
@@ -125,7 +127,7 @@ def run(
 
     options = _options(arguments)
     if metrics is not None and every is None:
-        msg = "--metrics is for a service; set --every too."
+        msg = "--metrics needs --every; set --every, or remove --metrics."
         raise click.UsageError(msg)
     counts, exposition = _expose(metrics)
     writers = ProcessWriters(processes)
@@ -180,14 +182,14 @@ def status(*, as_json: bool, **arguments: Any) -> None:
     type=float,
     default=5.0,
     show_default=True,
-    help="Expire versions of the tables that are older.",
+    help="Expire versions of the tables that are older than this number of days.",
 )
 @click.option(
     "--sweep-days",
     type=float,
     default=1.0,
     show_default=True,
-    help="Delete older files that no version of the table names.",
+    help="Delete files that no version of the table names and that are older than this number of days.",
 )
 def compact(*, expire_days: float, sweep_days: float, **arguments: Any) -> None:
     """Combine small files into few large ones, and delete files and versions that are not needed any more."""
@@ -208,7 +210,9 @@ def compact(*, expire_days: float, sweep_days: float, **arguments: Any) -> None:
                 table, sweep_after=sweep_days * _DAY_SECONDS, expire_after=expire_days * _DAY_SECONDS
             )
         except TableMoved:
-            click.echo(f"{printable(str(topic))}: another writer has committed; run the command again")
+            click.echo(
+                f"{printable(str(topic))}: not compacted, because another writer has committed; run the command again"
+            )
         except Exception as fault:  # noqa: BLE001 - the upkeep of other tables continues
             failed = True
             named = topic_fault(str(topic), fault, catalog_settings(options))
@@ -225,7 +229,7 @@ def compact(*, expire_days: float, sweep_days: float, **arguments: Any) -> None:
 @tier.command()
 @tier_arguments
 @click.option("--keep-files", is_flag=True, help="Remove the table from the catalog, and keep its files.")
-@click.option("--yes", is_flag=True, help="Do not ask.")
+@click.option("--yes", is_flag=True, help="Skip the confirmation.")
 def drop(*, keep_files: bool, yes: bool, **arguments: Any) -> None:
     """Drop the tables of each TOPIC. This also deletes messages that retention has removed from the topics."""
     from pyspark_pulsar.client.admin.client import AdminClient
@@ -233,7 +237,7 @@ def drop(*, keep_files: bool, yes: bool, **arguments: Any) -> None:
     from pyspark_pulsar.history.tiering.topic_note import drop_table
 
     options, failed = _options(arguments), False
-    topics = _named_topics(options, "drop needs their names, not a pattern")
+    topics = _named_topics(options, "drop: expected names of topics, got a pattern or a namespace")
     tables = TopicTables(options)
     with AdminClient.for_planning(options) as admin:
         for topic in topics:
@@ -253,11 +257,11 @@ def drop(*, keep_files: bool, yes: bool, **arguments: Any) -> None:
 
 @tier.command(short_help="Forget the tables of topics.")
 @cluster_arguments
-@click.option("--yes", is_flag=True, help="Do not ask.")
+@click.option("--yes", is_flag=True, help="Skip the confirmation.")
 def forget(*, yes: bool, **arguments: Any) -> None:
     """Remove the record in Pulsar that names the table of each TOPIC.
 
-    Then the next round starts from scratch, in any catalog.
+    The next round then starts from scratch, in any catalog.
 
     The table itself is not changed. The table has the only copy of messages that retention has removed from the topic.
     """
@@ -265,14 +269,14 @@ def forget(*, yes: bool, **arguments: Any) -> None:
     from pyspark_pulsar.history.tiering.topic_note import remove_note
 
     options = _options(arguments)
-    topics = _named_topics(options, "forget needs their names, not a pattern")
+    topics = _named_topics(options, "forget: expected names of topics, got a pattern")
     with AdminClient.for_planning(options) as admin:
         for topic in topics:
             name = printable(str(topic))
             if not yes:
                 click.confirm(f"Forget the table of {name}?", abort=True)
             forgotten = remove_note(admin, topic)
-            click.echo(f"{name}: {'forgotten' if forgotten else 'no table was noted'}")
+            click.echo(f"{name}: {'forgotten' if forgotten else 'no table was recorded'}")
 
 
 def _named_topics(options: ReadOptions, reason: str) -> list[TopicName]:
@@ -280,7 +284,7 @@ def _named_topics(options: ReadOptions, reason: str) -> list[TopicName]:
     from pyspark_pulsar.model.topic import TopicName
 
     if options.topics is None:
-        msg = f"Name the topics; {reason}."
+        msg = f"{reason}; name the topics."
         raise click.UsageError(msg)
     return [TopicName.parse(text).without_partition() for text in options.topics]
 
@@ -298,7 +302,7 @@ def _options(arguments: dict[str, Any]) -> ReadOptions:
         msg = "Set either --namespace or --topics-pattern, not both."
         raise click.UsageError(msg)
     if bool(topics) == (pattern is not None):
-        msg = "Name topics, or set --topics-pattern or --namespace."
+        msg = "Select the topics in exactly one way: name topics, or set --topics-pattern or --namespace."
         raise click.UsageError(msg)
     texts = {"service.url": arguments["service_url"], "admin.url": arguments["admin_url"]}
     texts |= {"topics": json.dumps(topics)} if topics else {"topicsPattern": pattern}

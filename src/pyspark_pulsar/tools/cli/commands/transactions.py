@@ -68,7 +68,7 @@ def _journal_arguments(command: Command) -> Command:
 @click.option(
     "--release",
     is_flag=True,
-    help="Like --abort-open, and release the journal for another query or job, which may name it with --journal.",
+    help="Like --abort-open, and also release the journal, so that another query or job can use the journal.",
 )
 def resolve(*, abort_open: bool, release: bool, **arguments: Any) -> None:
     """Commit transactions for TOPIC whose commit was decided but not completed.
@@ -114,7 +114,7 @@ def unblock(topic: str, service_url: str, settings: tuple[str, ...]) -> None:
 
     Leftover rows arrived after their transaction was aborted. Such rows hide all later messages.
 
-    Open transactions stay open, so you may run this command at any time.
+    Open transactions stay open, so you can run this command at any time.
     """
     from pyspark_pulsar.model.topic import TopicName
     from pyspark_pulsar.options import WriteOptions, parse_options

@@ -94,7 +94,7 @@ def _fetch_archive(artifact: ServerArtifact, repository: Path, deadline: float) 
     msg = (
         f"expected {artifact.coordinates} with {artifact.size} bytes and SHA-512 {artifact.sha512[:16]}..., "
         f"got another file of {size} bytes, {_ATTEMPTS} times. The Maven repository or mirror that mvn uses "
-        "serves a wrong file; check its settings.xml."
+        "serves a wrong file; check Maven's settings.xml."
     )
     raise StandaloneFailed(msg)
 

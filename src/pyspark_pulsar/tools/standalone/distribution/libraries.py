@@ -144,6 +144,6 @@ def copy_libraries(server: ServerLibraries, repository: Path, target: Path) -> N
     if wrong:
         msg = (
             f"expected {server.coordinates} with the pinned checksums, got other files: {', '.join(wrong)}. "
-            "The Maven repository or mirror that mvn uses serves wrong files; check its settings.xml."
+            "The Maven repository or mirror that mvn uses serves wrong files; check Maven's settings.xml."
         )
         raise StandaloneFailed(msg)

@@ -49,8 +49,8 @@ def run_maven(
     maven = shutil.which("mvn")
     if maven is None:
         msg = (
-            "mvn (Apache Maven) is needed once, to download the Pulsar server, and is not on the PATH. Install it, "
-            "for example by `apt-get install maven` or `brew install maven`."
+            "mvn (Apache Maven), which downloads the Pulsar server once, is not on the PATH. Install it, for example "
+            "by `apt-get install maven` or `brew install maven`."
         )
         raise PrerequisiteMissing(msg)
     repository.mkdir(parents=True, exist_ok=True)
@@ -63,7 +63,10 @@ def run_maven(
         code = _follow_to_the_end(maven_run, lambda: follow(arrived()), deadline)
     if code != 0:
         end = "\n".join(line for line in log.read_text(errors="replace").splitlines() if "ERROR" in line)
-        msg = f"mvn could not download {wanted} (exit code {code}, whole log {log}):\n{end}"
+        msg = (
+            f"mvn could not download {wanted} (exit code {code}, whole log {log}). Check the network and Maven's "
+            f"settings.xml:\n{end}"
+        )
         raise StandaloneFailed(msg)
 
 
