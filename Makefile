@@ -318,10 +318,10 @@ fuzz: $(VENV_DONE) ## Fuzz frames, entries and payloads for a minute in all; mak
 SIMULATED = $(BIN)/python tests/simulation/run.py --seconds $(RUN_SECONDS) \
   $(if $(SEED),--seed $(SEED))
 .PHONY: simulate simulate-mutations
-simulate: $(BUILD_DONE) ## Run the exactly-once sink on simulated brokers, in many orders of events; make simulate SECONDS=3600 SEED=1
+simulate: $(BUILD_DONE) ## Run the sink and checkpoints on simulated brokers, in many orders of events; make simulate SECONDS=3600 SEED=1
 	$(SIMULATED)
 	PYTHONHASHSEED=0 $(PART) $(BIN)/python -m pytest --confcutdir tests/simulation tests/simulation
-simulate-mutations: $(BUILD_DONE) ## Take one protection of the sink away at a time, and expect a broken promise within SECONDS
+simulate-mutations: $(BUILD_DONE) ## Take one protection away at a time, and expect a broken promise within SECONDS
 	$(SIMULATED) --mutations
 .PHONY: simulate-servers
 simulate-servers: server ## Compare the simulated brokers with real ones, answer by answer; make simulate-servers VERSIONS="3.0.7 4.2.4"

@@ -28,7 +28,9 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=None, help="the first seed; a random one by default")
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--mutations", action="store_true", help="search each mutation for --seconds")
-    parser.add_argument("workloads", nargs="*", metavar="WORKLOAD", help=f"all of {', '.join(WORKLOADS)} by default")
+    parser.add_argument(
+        "workloads", nargs="*", metavar="WORKLOAD", help=f"all of {', '.join(WORKLOADS)} by default"
+    )
     arguments = parser.parse_args()
     logging.disable(logging.CRITICAL)
     seed = secrets.randbits(31) if arguments.seed is None else arguments.seed

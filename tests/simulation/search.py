@@ -11,8 +11,8 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Final
 
-from simulation.faults import Fault, Kind
 from simulation.case import Case, Outcome, Workload
+from simulation.faults import Fault, Kind
 
 _CHANCES: Final = {
     Kind.KILL_OTHER: (0, 4),

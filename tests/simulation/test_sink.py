@@ -9,8 +9,8 @@ import time
 
 import pytest
 
-from simulation.faults import Fault, Kind
 from simulation.case import Case
+from simulation.faults import Fault, Kind
 from simulation.search import mutated, shrunk, single_faults
 from simulation.sink.query import Size, random_case
 from simulation.workloads import SINK

@@ -147,6 +147,8 @@ class CheckpointRun(Run):
 
     def _run_epoch(self, checkpoint: Checkpoint, owner: str, epoch: int) -> None:
         choices = self.world.choices
+        if choices.below(4) == 3:
+            self._start_rival(checkpoint, owner, ("offsets", str(epoch)))
         self._put(checkpoint, owner, ("offsets", str(epoch)), b"offsets")
         state = ("state", f"{epoch}.{owner}")
         self._put(checkpoint, owner, state, b"state " * (10, 11, 40)[choices.below(3)])
@@ -164,6 +166,17 @@ class CheckpointRun(Run):
                     self._delete(checkpoint, owner, (folder, name))
         runtime.time.sleep(_PAUSES[choices.below(len(_PAUSES))])
         self._read_all(checkpoint, owner)
+
+    def _start_rival(self, checkpoint: Checkpoint, owner: str, path: Path) -> None:
+        """Start a thread of the application that writes the same file at the same time."""
+
+        def body() -> None:
+            try:
+                self._put(checkpoint, owner, path, b"rival")
+            except PulsarError as fault:
+                self.world.say(owner, f"a rival fails: {fault}")
+
+        runtime.threading.Thread(target=body, name="rival").start()
 
     def _put(self, checkpoint: Checkpoint, owner: str, path: Path, text: bytes) -> None:
         """Write a file that must not exist. An earlier attempt or another owner may have written it."""
@@ -192,7 +205,9 @@ class CheckpointRun(Run):
         return change
 
     def _content_of(self, path: Path) -> bytes | None:
-        return next((change.content for change in self.changes if change.path == path and change.content), None)
+        return next(
+            (change.content for change in self.changes if change.path == path and change.content), None
+        )
 
     def _deadline(self) -> Deadline:
         return Deadline.after(_CALL_SECONDS)
@@ -238,7 +253,9 @@ class CheckpointRun(Run):
 
     def _require_known(self, path: Path, content: bytes, who: str) -> None:
         if content not in [change.content for change in self.changes if change.path == path]:
-            self.broken.append(f"{who} reads {'/'.join(path)} with a content that nobody has written: {content!r}")
+            self.broken.append(
+                f"{who} reads {'/'.join(path)} with a content that nobody has written: {content!r}"
+            )
 
     # The run
 
@@ -268,7 +285,9 @@ class CheckpointRun(Run):
         broken = []
         done = [change for change in self.changes if change.ended is not None]
         for path in sorted({change.path for change in done}):
-            contents = {change.content for change in done if change.path == path and change.content is not None}
+            contents = {
+                change.content for change in done if change.path == path and change.content is not None
+            }
             if len(contents) > 1:
                 broken.append(f"{'/'.join(path)}: {len(contents)} writers were told that they wrote it")
         for change in done:

@@ -185,7 +185,9 @@ class Topic:
     def _settled(self, cursor: At) -> At:
         """Return the cursor, or the beginning of the next ledger if the cursor is at the end of a closed ledger."""
         ledger = cursor[0]
-        if ledger >= self.ledger or any(entry.at[0] == ledger and entry.at >= cursor for entry in self.entries):
+        if ledger >= self.ledger or any(
+            entry.at[0] == ledger and entry.at >= cursor for entry in self.entries
+        ):
             return cursor
         later = next((entry.at[0] for entry in self.entries if entry.at[0] > ledger), self.ledger)
         return (later, 0)
