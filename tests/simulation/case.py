@@ -48,7 +48,7 @@ class Workload:
     """Return the case of a seed."""
     run_class: type[Run]
     mutations: dict[str, Callable[[], list[tuple[object, str, Any]]]]
-    """For each mutation, a function that returns objects, names of attributes and the new values."""
+    """A function for each mutation, which returns objects, names of attributes and the new values."""
 
     def run(self, case: Case, *, keeps_history: bool = False) -> Outcome:
         return self.run_class(case, keeps_history=keeps_history).run()

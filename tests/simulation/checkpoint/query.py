@@ -234,7 +234,7 @@ class CheckpointRun(Run):
         self.world.start(process, "reader", body)
 
     def _read_all(self, checkpoint: Checkpoint, who: str) -> dict[Path, bytes]:
-        """Read all files. Record contents that nobody has written, and lost files."""
+        """Read all files. Record lost files, and contents that no process has written."""
         began, found = self.world.now, {}
         for folder in ("offsets", "state", "commits"):
             for name in names(checkpoint, folder):
@@ -254,7 +254,7 @@ class CheckpointRun(Run):
     def _require_known(self, path: Path, content: bytes, who: str) -> None:
         if content not in [change.content for change in self.changes if change.path == path]:
             self.broken.append(
-                f"{who} reads {'/'.join(path)} with a content that nobody has written: {content!r}"
+                f"{who} reads {'/'.join(path)} with a content that no process has written: {content!r}"
             )
 
     # The run
@@ -281,7 +281,7 @@ class CheckpointRun(Run):
                 self.broken.append(f"{'/'.join(change.path)} exists after it was deleted")
 
     def _check_changes(self) -> list[str]:
-        """Check that only one writer won each path, and that no previous owner was told a success."""
+        """Check that only one writer won each path, and that no change of a previous owner succeeded."""
         broken = []
         done = [change for change in self.changes if change.ended is not None]
         for path in sorted({change.path for change in done}):
@@ -289,7 +289,7 @@ class CheckpointRun(Run):
                 change.content for change in done if change.path == path and change.content is not None
             }
             if len(contents) > 1:
-                broken.append(f"{'/'.join(path)}: {len(contents)} writers were told that they wrote it")
+                broken.append(f"{'/'.join(path)}: {len(contents)} writers report that they wrote it")
         for change in done:
             own = self.takeovers[change.owner]
             later = [other for other in self.takeovers.values() if other[0] > own[1]]
