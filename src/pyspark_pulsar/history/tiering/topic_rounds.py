@@ -130,7 +130,9 @@ def _run_turn(
                 _log.warning("Reporting the outcome of a topic failed: %s", outcome.topic, exc_info=True)
         turn_ended()
     except Exception as fault:  # noqa: BLE001 - the loop must not end
-        _log.warning("Finding the topics failed: %s", topic_fault("topics", fault, catalog_settings(options)))
+        _log.warning(
+            "Finding the topics to tier failed: %s", topic_fault("topics", fault, catalog_settings(options))
+        )
         is_well = False
     return is_well
 
