@@ -90,7 +90,9 @@ def list_tables(cluster: Cluster, namespace: Sequence[str]) -> list[str]:
     try:
         topics = _topics(cluster, where)
     except PermissionDenied as fault:
-        _log.info("Listing topics by the broker, because the admin REST API refused (%s): %s", fault, where)
+        _log.info(
+            "Listing topics through the broker, because the admin REST API refused (%s): %s", fault, where
+        )
         topics = _topics_by_broker(cluster, where)
     return sorted(Table(topic).name for topic in topics)
 

@@ -128,7 +128,7 @@ COMPACT: Final = Procedure(
     follow_compaction,
 )
 OFFLOAD: Final = Procedure(
-    "Copies closed ledgers to tiered storage. The namespace's policy decides when they are deleted from BookKeeper.",
+    "Copies closed ledgers to tiered storage. The namespace's policy decides when BookKeeper deletes the ledgers.",
     pa.schema({"partition": pa.int32(), "up_to": pa.string(), **_STATUS}),
     offload,
     (_KEEP, WAIT),

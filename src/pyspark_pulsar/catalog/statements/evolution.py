@@ -125,7 +125,11 @@ class EditedRecord:
         field = self._field(path)
         fields = self._record(path[:-1], path)["fields"]
         if len(fields) == 1:
-            raise self._refusal(path, "a record that keeps a field", "its last field; drop the table instead")
+            raise self._refusal(
+                path,
+                "a record that keeps at least one field",
+                "its last field; drop the enclosing column or the table",
+            )
         if _defined_names(field["type"]) & _references(self._node):
             raise self._refusal(
                 path,

@@ -42,7 +42,7 @@ public final class CheckpointFileSystem extends FileSystem {
     setConf(conf);
     if (name.getAuthority() == null) {
       throw new IllegalArgumentException(
-          "expected " + CheckpointSettings.SCHEME + "://tenant/namespace/name, got " + name);
+          "checkpoint location: expected " + CheckpointSettings.SCHEME + "://tenant/namespace/name, got " + name);
     }
     uri = URI.create(name.getScheme() + "://" + name.getAuthority());
     workingDirectory = new Path(uri.toString(), "/");
@@ -87,8 +87,8 @@ public final class CheckpointFileSystem extends FileSystem {
     Path absolute = absolute(path);
     if (!isInCheckpoint(absolute)) {
       throw new UnsupportedOperationException(
-          absolute + ": expected a path in a checkpoint, " + uri + "/namespace/name, got a path above; list the topics of "
-              + "the namespace with the Pulsar catalog");
+          absolute + ": expected a path in a checkpoint, " + uri + "/namespace/name, got a path above checkpoints; "
+              + "list the topics of the namespace with the Pulsar catalog");
     }
     try {
       return store.list(absolute);
@@ -147,7 +147,8 @@ public final class CheckpointFileSystem extends FileSystem {
   @Override
   public FSDataOutputStream append(Path path, int bufferSize, Progressable progress) {
     throw new UnsupportedOperationException(
-        absolute(path) + ": expected no append, because a file of a checkpoint is complete when it is closed");
+        absolute(path) + ": expected no append, because files of a checkpoint never change after they are closed; "
+            + "write a new file");
   }
 
   @Override
