@@ -309,7 +309,9 @@ def _shown_properties(answer: Future[Properties]) -> Properties:
     try:
         return answer.result()
     except (PermissionDenied, TopicNotFoundError) as fault:
-        _log.info("Loading a table without its comment and key column: %s", fault)
+        _log.info(
+            "Loading a table without its comment and key column, because reading them failed: %s", fault
+        )
         return {}
 
 

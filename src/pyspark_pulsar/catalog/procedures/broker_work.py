@@ -60,7 +60,7 @@ def offload(cluster: Cluster, topic: TopicName, *, keep_bytes: int, wait: bool) 
 
     """
     if keep_bytes < 0:
-        raise OptionError(f"keep_bytes: expected 0 or more, got {keep_bytes}; correct the value")
+        raise OptionError(f"keep_bytes: expected 0 or more bytes, got {keep_bytes}; correct the value")
     ends: dict[str, int | None] = {}
     known = fetch_ledgers(cluster.admin, _partitions(cluster, topic))
     for partition, ledgers in known.items():

@@ -130,7 +130,7 @@ def _topic(named: Table, action: str) -> TopicName:
     if named.system is not None:
         raise CatalogUnsupported(
             f"table {named.name}: expected a topic to be {action}, got a system table, which is read-only; if "
-            f"a topic has this name, name the table {Table(_topic_of_same_name(named)).name}"
+            f"a topic has this name, use the table {Table(_topic_of_same_name(named)).name}"
         )
     return named.topic
 

@@ -100,7 +100,7 @@ class EditedRecord:
         record = self._record(path[:-1], path)
         names = [field["name"] for field in record["fields"]]
         if column.name in names:
-            raise self._fault(path, "a new name", "one that exists; choose another")
+            raise self._fault(path, "a new name", "one that exists; choose another name")
         if len(path) == 1 and column.name.startswith(_METADATA):
             raise self._fault(
                 path,

@@ -50,8 +50,8 @@ def write_note(
             _warned_topics.add(topic)
             _log.warning(
                 "Naming the topic's table in the topic's properties failed, because the role is not allowed to set the "
-                "property %s (%s). Without the property, reads cannot detect a wrong or empty catalog. Run one round "
-                "with a role that is allowed to change the topic's properties: %s",
+                "property %s (%s). Run one round with an authorized role, to let reads detect a wrong or empty "
+                "catalog: %s",
                 TIER_NOTE, fault, topic,
             )  # fmt: skip
         return note

@@ -198,7 +198,7 @@ def _retention_used(options: ReadOptions, topic: TopicName) -> float | None:
     except PulsarError:
         return None
     except Exception:  # noqa: BLE001 - computing a warning must not fail the round
-        _log.debug("Could not compute how much of the retention has passed: %s", topic, exc_info=True)
+        _log.debug("Computing the used share of the retention failed: %s", topic, exc_info=True)
         return None
     if status.warning is not None:
         _log.warning("%s", status.warning)

@@ -282,5 +282,5 @@ def sweep(table: ColumnarTable, older_than: float = SWEEP_AFTER_SECONDS) -> int:
             f"check the storage, and run upkeep again"
         ) from None
     if orphans:
-        _log.info("Deleted %d files that no commit names: table %s", len(orphans), table.name)
+        _log.info("Deleted %d files that no commit contains: table %s", len(orphans), table.name)
     return len(orphans)

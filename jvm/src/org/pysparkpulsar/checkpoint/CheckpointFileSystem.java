@@ -3,7 +3,6 @@ package org.pysparkpulsar.checkpoint;
 import java.io.FileNotFoundException;
 import java.io.IOException;
 import java.net.URI;
-import java.util.Arrays;
 import java.util.EnumSet;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.CreateFlag;
@@ -247,8 +246,8 @@ public final class CheckpointFileSystem extends FileSystem {
   private static void checkInCheckpoint(Path absolute, String call) {
     if (!isInCheckpoint(absolute)) {
       throw new IllegalArgumentException(
-          absolute + ", " + call + ": expected " + CheckpointSettings.SCHEME + "://tenant/namespace/name, got "
-              + Arrays.toString(absolute.toUri().getPath().split("/")));
+          absolute + ", " + call + ": expected " + CheckpointSettings.SCHEME + "://tenant/namespace/name, got a path "
+              + "without the namespace or the name; name the checkpoint");
     }
   }
 }
