@@ -59,9 +59,9 @@ def load_changelog(
     if key is not None and (updates or deduplication == _NET):
         requested = "computeUpdates" if updates else f"deduplicationMode={_NET}"
         raise CatalogUnsupported(
-            f"CHANGES of {topic}: expected none of computeUpdates and deduplicationMode={_NET}, got {requested}. A "
-            "message contains a row's present values, not its earlier ones; remove the option, or keep the last change "
-            "of each key by a window over _commit_version"
+            f"CHANGES of {topic}: expected neither computeUpdates nor deduplicationMode={_NET}, got {requested}. A "
+            "message contains a row's present values, not its earlier values; remove the option, or keep the last "
+            "change of each key by a window over _commit_version"
         )
     columns = pa.schema([*resolved.value_columns, *COLUMNS])
     return {

@@ -95,6 +95,6 @@ class Cluster:
     def _require_admin(self) -> None:
         if not self.has_admin:
             raise OptionError(
-                "setting 'admin.url' is missing: expected the address of the admin REST API, which this statement "
-                "needs; set admin.url. Without admin.url, tables can only be read and written"
+                "setting 'admin.url' is missing: expected the address of the admin REST API, because without this "
+                "address tables can only be read and written; set admin.url"
             )

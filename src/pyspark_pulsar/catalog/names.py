@@ -95,7 +95,8 @@ def parse_table(parts: Sequence[str], table: str) -> Table:
         local, another = _split_system(local)
         if another is not None:
             raise TopicNameError(
-                f"table {table!r}: expected a system table of a topic, got one of a system table; correct the name"
+                f"table {table!r}: expected a system table of a topic, got a system table of a system "
+                f"table; correct the name"
             )
     return Table(TopicName.parse(f"{domain}://{namespace}/{local}"), system)
 

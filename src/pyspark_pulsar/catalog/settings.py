@@ -137,5 +137,8 @@ def _unknown(key: str, known: list[str]) -> str:
         for spelling in (option.key, *option.aliases)
     }
     if key.lower() in set_by_tables:
-        return f"setting {key!r}: expected a setting for all tables, got one that each table sets itself; remove it"
+        return (
+            f"setting {key!r}: expected a setting for all tables, got one that each table sets itself; remove the "
+            f"setting"
+        )
     return unknown_options([key], sorted(set(known)), "unknown setting")

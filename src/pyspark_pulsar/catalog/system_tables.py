@@ -111,7 +111,7 @@ def rows(cluster: Cluster, namespace: Sequence[str], table: str) -> list[list[An
     if named.system is None or named.system not in _ROWS:
         raise CatalogUnsupported(
             f"table {table}: expected one of the system tables {', '.join('topic$' + word for word in SCHEMAS)}, got "
-            f"another table, whose rows the data source reads"
+            f"another table; correct the name"
         )
     count = cluster.client.partition_count(named.topic)
     table_rows = _ROWS[named.system](cluster, named.topic, count)

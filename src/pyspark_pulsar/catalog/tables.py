@@ -90,7 +90,9 @@ def list_tables(cluster: Cluster, namespace: Sequence[str]) -> list[str]:
     try:
         topics = _topics(cluster, where)
     except PermissionDenied as fault:
-        _log.info("Listing topics by the broker, because the admin REST API refused (%s): %s", fault, where)
+        _log.info(
+            "Listing topics through the broker, because the admin REST API refused (%s): %s", fault, where
+        )
         topics = _topics_by_broker(cluster, where)
     return sorted(Table(topic).name for topic in topics)
 
@@ -307,7 +309,9 @@ def _shown_properties(answer: Future[Properties]) -> Properties:
     try:
         return answer.result()
     except (PermissionDenied, TopicNotFoundError) as fault:
-        _log.info("Loading a table without its comment and key column: %s", fault)
+        _log.info(
+            "Loading a table without its comment and key column, because reading them failed: %s", fault
+        )
         return {}
 
 

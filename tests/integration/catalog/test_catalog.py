@@ -301,7 +301,7 @@ def test_changes_of_a_table_with_a_key(
     again = spark.read.option("startingVersion", last["_commit_version"]).changes(table)
     assert [(row.id, row._change_type) for row in again.collect()] == [(2, "delete")]
     for option, value in (("computeUpdates", "true"), ("deduplicationMode", "netChanges")):
-        with pytest.raises(AnalysisException, match="present values, not its earlier ones"):
+        with pytest.raises(AnalysisException, match="present values, not its earlier values"):
             spark.read.option("startingVersion", "earliest").option(option, value).changes(table)
 
 

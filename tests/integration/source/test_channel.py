@@ -306,7 +306,8 @@ def test_a_cancelled_call_ends_its_process_or_completes(
     client.close()
     if is_interrupted:
         assert end == (
-            "java.io.InterruptedIOException: the echo, sleep: interrupted while waiting for an answer; run it again"
+            "java.io.InterruptedIOException: the echo, sleep: interrupted while waiting for an answer; run the query "
+            "again"
         )
         assert passed < (1 if retry == "IDEMPOTENT" else seconds - 1)
     else:

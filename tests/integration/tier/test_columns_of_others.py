@@ -77,7 +77,7 @@ def test_a_dropped_column_is_read_from_the_files_that_have_it(tier: Tier, same: 
     rewrite(tier)
     for names in ("name", "line"):
         with pytest.raises(
-            ColumnsUnavailable, match=r"the file lacks column \S+, which another engine has dropped"
+            ColumnsUnavailable, match=r"got a file without column \S+, which another engine has dropped"
         ):
             tier.rows(readFrom="columns", columns=names)
     assert tier.rows(readFrom="columns", columns="id,__key").num_rows == ENTRIES
@@ -94,13 +94,13 @@ def test_rows_with_a_lost_schema_are_an_error(tier: Tier, same: Same) -> None:
     with tier.table._table.transaction() as transaction:  # type: ignore[attr-defined]
         transaction.remove_properties(name)
     with pytest.raises(
-        ColumnsUnavailable, match=r"a schema of the table's properties in __tieredBy, got -?\d+"
+        ColumnsUnavailable, match=r"ids of schemas of the table in column __tieredBy, got -?\d+"
     ):
         tier.rows(readFrom="columns")
     assert same().num_rows == ENTRIES
     with tier.table._table.transaction() as transaction:  # type: ignore[attr-defined]
         transaction.set_properties({name: json.dumps("?")})
     with pytest.raises(
-        ColumnsUnavailable, match=r"a schema of the table's properties in __tieredBy, got -?\d+"
+        ColumnsUnavailable, match=r"ids of schemas of the table in column __tieredBy, got -?\d+"
     ):
         tier.rows(readFrom="columns")

@@ -91,7 +91,7 @@ def test_an_empty_location_is_an_error(tier: Tier, tmp_path: Path) -> None:
     empty = tables_in(elsewhere, table.format)
     for options in ({"tierCatalog": json.dumps(empty)}, {"tierTable": "{tenant}_{namespace}.{topic}s"}):
         assert_fails(
-            every_way(tier, **options), f"expected table {note.table} .*id {table.id}.*got no table at"
+            every_way(tier, **options), f"expected table {note.table} .*id {table.id}.*got no table"
         )
         (status,) = tier_status(tier.options(**options), [TopicName.parse(tier.topic)])
         assert f"id {table.id}" in str(status.fault)
@@ -99,7 +99,7 @@ def test_an_empty_location_is_an_error(tier: Tier, tmp_path: Path) -> None:
         # table is needed.
         first, last = (everything["__messageId"][number].as_py() for number in (5, -1))
         start = json.dumps({tier.topic: f"{first['ledger']}:{first['entry']}"})
-        assert_fails([lambda: tier.rows(startingOffsets=start, **options)], "got no table at")  # noqa: B023
+        assert_fails([lambda: tier.rows(startingOffsets=start, **options)], "got no table")  # noqa: B023
         start = json.dumps({tier.topic: f"{last['ledger']}:{last['entry']}"})
         assert tier.rows(startingOffsets=start, **options).num_rows == 1
     assert tier.rows().equals(everything)
@@ -138,7 +138,7 @@ def test_a_dropped_table_is_an_error(tier: Tier) -> None:
         Path(tier.table.name.removeprefix("file://"), "_delta_log").rename(f"{tier.table.name[7:]}/gone")
     else:
         catalog_of(tier).drop_table(tier.table.name)
-    assert_fails(every_way(tier), f"id {identity}.*got no table at")
+    assert_fails(every_way(tier), f"id {identity}.*got no table")
     where = [f"--service-url={tier.server.service_url}", f"--admin-url={tier.server.admin_url}", catalog]
     told = CliRunner().invoke(cli, ["tier", "drop", tier.topic, "--yes", *where])
     assert told.exit_code == 1
@@ -206,7 +206,7 @@ def test_a_table_made_from_anothers_definition_is_refused(tier: Tier) -> None:
             raise_if_key_not_exists=False,
         )  # fmt: skip
         assert_fails(
-            every_way(tier), "expected positions, which the table of a topic has, got none|whose id is"
+            every_way(tier), "expected the positions that each table of a topic has, got none|whose id is"
         )
         return
     catalog = catalog_of(tier)
@@ -308,10 +308,10 @@ def test_sql_reports_a_missing_table(sql: SqlTable, spark: SparkSession, tmp_pat
     elsewhere.mkdir()
     with in_sql(spark, replace(tier, catalog=tables_in(elsewhere))) as other:
         for frame in (other.frame, lambda: spark.table(other.columns)):
-            with pytest.raises(PySparkException, match=r"expected table .*got no table at"):
+            with pytest.raises(PySparkException, match=r"expected table .*got no table"):
                 frame().collect()
         (row,) = spark.table(f"{other.namespace}.`{other.topic}$tier`").collect()
-        assert "got no table at" in row.fault
+        assert "got no table" in row.fault
     assert len(cells(sql.frame())) == 100
     # Users must not copy the note: a table made with the output of SHOW CREATE TABLE has no link to the
     # topic.

@@ -60,7 +60,7 @@ def offload(cluster: Cluster, topic: TopicName, *, keep_bytes: int, wait: bool) 
 
     """
     if keep_bytes < 0:
-        raise OptionError(f"keep_bytes: expected 0 or more, got {keep_bytes}; correct the value")
+        raise OptionError(f"keep_bytes: expected 0 or more bytes, got {keep_bytes}; correct the value")
     ends: dict[str, int | None] = {}
     known = fetch_ledgers(cluster.admin, _partitions(cluster, topic))
     for partition, ledgers in known.items():
@@ -128,7 +128,7 @@ COMPACT: Final = Procedure(
     follow_compaction,
 )
 OFFLOAD: Final = Procedure(
-    "Copies closed ledgers to tiered storage. The namespace's policy decides when they are deleted from BookKeeper.",
+    "Copies closed ledgers to tiered storage. The namespace's policy decides when BookKeeper deletes the ledgers.",
     pa.schema({"partition": pa.int32(), "up_to": pa.string(), **_STATUS}),
     offload,
     (_KEEP, WAIT),

@@ -110,7 +110,7 @@ PROCEDURES: Final[Mapping[str, Procedure]] = {
         (Parameter("forever", "BOOLEAN", "false", "must be true, because the call cannot be undone"),),
     ),
     "unload": Procedure(
-        "Unloads a topic from its broker, which ends its open ledger; its clients connect again.",
+        "Unloads a topic from its broker. The broker closes the open ledger, and all clients connect again.",
         pa.schema({"topic": pa.string()}),
         _unload,
     ),

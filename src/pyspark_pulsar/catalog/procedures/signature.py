@@ -37,7 +37,9 @@ class Answer:
 
 def refuse_follow(cluster: Cluster, state: Mapping[str, Any]) -> Answer:
     """Raise AssertionError, because the procedure never leaves unfinished work."""
-    raise AssertionError(f"expected nothing to be followed, got {state} of {cluster}")
+    raise AssertionError(
+        f"procedure state {state} of {cluster}: expected no unfinished work; report this as a bug"
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,5 +55,5 @@ class Procedure:
     """The function that queries the progress. Its arguments are the cluster and `follow` of the previous answer."""
 
 
-TABLE: Final = Parameter("table", "STRING", None, "the table, as in FROM")
+TABLE: Final = Parameter("table", "STRING", None, "the table, named as in a FROM clause")
 WAIT: Final = Parameter("wait", "BOOLEAN", "false", "whether the call waits until the broker has finished")

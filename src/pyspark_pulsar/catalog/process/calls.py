@@ -129,8 +129,8 @@ def _topic(named: Table, action: str) -> TopicName:
     """Return the topic of a table. Raises `CatalogUnsupported` if the table is a system table."""
     if named.system is not None:
         raise CatalogUnsupported(
-            f"table {named.name}: expected a topic to be {action}, got a system table, which is read-only; a topic "
-            f"of that name is the table {Table(_topic_of_same_name(named)).name}"
+            f"table {named.name}: expected a topic to be {action}, got a system table, which is read-only; if "
+            f"a topic has this name, use the table {Table(_topic_of_same_name(named)).name}"
         )
     return named.topic
 

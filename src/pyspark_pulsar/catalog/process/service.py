@@ -53,8 +53,8 @@ class CatalogService:
         catalog, texts = settings.get("catalog"), settings.get("settings")
         if not isinstance(catalog, str) or not isinstance(texts, dict):
             raise OptionError(
-                "the first frame: expected the catalog's name and its settings, got another document; use the jar and "
-                "the Python package of the same version"
+                "the first frame of the catalog process: expected the catalog's name and its settings, got another "
+                "document; use the jar and the Python package of the same version"
             )
         self._settings = parse_settings(catalog, texts)
         return {}

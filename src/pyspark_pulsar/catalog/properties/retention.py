@@ -78,8 +78,8 @@ def change_retention(
         return retention if retention != ALL or properties.keys() & set(RETENTION_PROPERTIES) else None
     if any(limit not in (None, 0) for limit in (minutes, megabytes)):
         raise OptionError(
-            f"properties '{TIME}' and '{SIZE}': expected both 0, to keep nothing, or neither, got "
-            f"{_limits_text(minutes, megabytes)}; set both, and infinite for no limit"
+            f"properties '{TIME}' and '{SIZE}': expected both 0, to keep nothing, or neither 0, got "
+            f"{_limits_text(minutes, megabytes)}; set both, with infinite for no limit"
         )
     return Retention(0, 0)
 

@@ -103,8 +103,8 @@ def refuse_reserved(key: str) -> None:
     """Raise `CatalogUnsupported` if no table can have the property."""
     if key in _UNSUPPORTED:
         raise CatalogUnsupported(
-            f"property '{key}': expected a table without it, because Pulsar stores the messages of a topic, got "
-            f"the property; remove it"
+            f"property '{key}': expected a table without this property, because Pulsar stores the messages of a "
+            f"topic; remove the property"
         )
     if key.startswith(OWN_PREFIX):
         raise CatalogUnsupported(
@@ -201,15 +201,15 @@ def _is_ignored(key: str, value: str) -> bool:
         if key.removeprefix(_OPTION) not in KNOWN:
             name = key.removeprefix(_OPTION)
             raise CatalogUnsupported(
-                f"option '{name}': expected one of the table options {', '.join(KNOWN)}, got another; set the option "
-                "on the query"
+                f"option '{name}': expected one of the table options {', '.join(KNOWN)}, got another option; set the "
+                "option on the query"
             )
         return True
     if key == "provider":
         if value.strip().lower() != "pulsar":
             raise CatalogUnsupported(
-                f"USING {value}: expected pulsar or no format, got another, which is the default of saveAsTable and "
-                'toTable; add format("pulsar"), or create the table first'
+                f"USING {value}: expected pulsar or no format, got another format; remove USING, or add "
+                'format("pulsar") to saveAsTable or toTable, whose default is another format'
             )
         return True
     is_false = key in ("external", "is_managed_location") and value.strip().lower() == "false"

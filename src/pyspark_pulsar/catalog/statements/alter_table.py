@@ -150,8 +150,8 @@ def _set_nullable(record: EditedRecord, change: TableChange) -> None:
         record.allow_null(path)
     elif record.is_nullable(path):
         raise CatalogUnsupported(
-            f"column {'.'.join(path)}: expected a nullable column, got SET NOT NULL, although existing messages may "
-            "contain null; filter them in the query"
+            f"column {'.'.join(path)}: expected a nullable column, got SET NOT NULL, although existing messages can "
+            "contain null; filter null values in the query"
         )
 
 
@@ -229,10 +229,11 @@ def _check_partitions(topic: TopicName, now: int, count: int) -> None:
     if count == now:
         return
     if now == 0 or count < now:
-        present = "a topic that is not partitioned" if now == 0 else f"{now} partitions"
+        unpartitioned = "0, because the topic is not partitioned"
+        expected = unpartitioned if now == 0 else f"at least {now}, because Pulsar never removes partitions"
         raise CatalogUnsupported(
-            f"table of {topic}, property 'partitions': expected to raise the number of a partitioned topic, got "
-            f"{present} and {count}; create another table and copy the rows"
+            f"table of {topic}, property 'partitions': expected {expected}, got {count}; create "
+            f"another table and copy the rows"
         )
 
 

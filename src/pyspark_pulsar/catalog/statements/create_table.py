@@ -73,7 +73,7 @@ def create_table(
     if topic.partition >= 0:
         raise CatalogUnsupported(
             f"topic {topic}: expected a name without the suffix -partition-<number>, which names one partition, got "
-            "one with it; choose another name, or set the property partitions"
+            "a name with this suffix; choose another name, or set the property partitions"
         )
     table = parse_table_properties(properties)
     info, registers = _schema(topic, schema, table, options)

@@ -100,7 +100,7 @@ class EditedRecord:
         record = self._record(path[:-1], path)
         names = [field["name"] for field in record["fields"]]
         if column.name in names:
-            raise self._fault(path, "a new name", "one that exists; choose another")
+            raise self._fault(path, "a new name", "one that exists; choose another name")
         if len(path) == 1 and column.name.startswith(_METADATA):
             raise self._fault(
                 path,
@@ -125,7 +125,11 @@ class EditedRecord:
         field = self._field(path)
         fields = self._record(path[:-1], path)["fields"]
         if len(fields) == 1:
-            raise self._refusal(path, "a record that keeps a field", "its last field; drop the table instead")
+            raise self._refusal(
+                path,
+                "a record that keeps at least one field",
+                "its last field; drop the enclosing column or the table",
+            )
         if _defined_names(field["type"]) & _references(self._node):
             raise self._refusal(
                 path,

@@ -81,7 +81,7 @@ class PartitionField:
         match = _FIELD.fullmatch(text.strip())
         if match is None or (match["transform"] and match["transform"].lower() not in _UNITS):
             raise ValueError(
-                f"a column, or hour, day, month or year of one, such as day(__publishTime), got {text!r}"
+                f"a column, or hour, day, month or year of a column, such as day(__publishTime), got {text!r}"
             )
         if match["column"]:
             return cls(match["column"].strip())
@@ -142,7 +142,7 @@ class PartitionField:
         """Raise `OptionError` if the table lacks the column, or the column's type cannot be partitioned."""
         if self.source not in columns.names:
             raise OptionError(
-                f"partition field {self}: expected a column of the table, got {self.source!r}; the columns are "
+                f"partition field {self}: expected a column of the table, got {self.source!r}; choose one of "
                 f"{', '.join(columns.names)}"
             )
         kind = columns.field(self.source).type
@@ -170,7 +170,7 @@ def named_fields(fields: Sequence[PartitionField], columns: pa.Schema) -> tuple[
     twice = next((field for number, field in enumerate(fields) if field in fields[:number]), None)
     if twice is not None:
         raise OptionError(
-            f"partition field {twice}: expected each field once, got it twice; remove one of them"
+            f"partition field {twice}: expected each field once, got this field twice; remove one of the two"
         )
     taken = {name.lower(): name for name in columns.names}
     named = []

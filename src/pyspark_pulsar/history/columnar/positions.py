@@ -136,11 +136,11 @@ class TieredPositions:
         except (ValueError, KeyError, TypeError, AttributeError) as fault:
             raise ProtocolError(
                 f"{where}: expected positions that pyspark-pulsar wrote, got {text[:200]!r} ({fault!r}); undo "
-                f"the other program's change, or drop the table and tier the topic again"
+                f"the change of the program that wrote these positions, or drop the table and tier the topic again"
             ) from None
         raise ProtocolError(
-            f"{where}: expected positions in version {_VERSION}, got {version}; use the version of pyspark-pulsar that "
-            f"wrote the positions"
+            f"{where}: expected positions in format version {_VERSION}, got format version {version}; use the "
+            f"version of pyspark-pulsar that wrote the positions"
         )
 
 

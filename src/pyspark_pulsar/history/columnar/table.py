@@ -320,9 +320,9 @@ def is_whole(
             )
     if missing:
         _log.warning(
-            "The table has no columns for some columns of the topic's schema, because types or names conflict. The "
-            "table keeps the payload of each message of this schema, so reads of the topic lose nothing. Other engines "
-            "see no values in these columns. Table %s, columns: %s",
+            "Tiering without columns for some fields of the topic's schema, because types or names conflict. Reads of "
+            "the topic return these fields from stored payloads, but other engines do not see the fields: table %s, "
+            "fields: %s",
             table,
             ", ".join(f"{column.name} ({column.type})" for column in stored if column.name in missing),
         )

@@ -94,8 +94,8 @@ class TierNote:
                 f"({fault!r}); run {BEGIN_AGAIN} to remove the note"
             ) from None
         raise ProtocolError(
-            f"topic {topic}, property {TIER_NOTE}: expected a note in version {_VERSION}, got {document['version']}; "
-            f"use the version of pyspark-pulsar that wrote the note"
+            f"topic {topic}, property {TIER_NOTE}: expected a note in format version {_VERSION}, got format version "
+            f"{document['version']}; use the version of pyspark-pulsar that wrote the note"
         )
 
     def of_table(self, table: ColumnarTable, name: str, catalog: Mapping[str, str]) -> TierNote:
@@ -121,7 +121,7 @@ class TierNote:
         """
         if found == self.id:
             return
-        actual = f"no table at {where}" if found is None else f"{where}, whose id is {found}"
+        actual = f"no {where}" if found is None else f"{where}, whose id is {found}"
         raise TierMismatch(
             f"topic {topic}: expected {self.place}, which contains the topic's history, got {actual}; correct "
             f"tierCatalog and tierTable, or restore access to the catalog. To tier the topic from scratch to another "

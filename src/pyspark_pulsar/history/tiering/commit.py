@@ -63,7 +63,7 @@ def commit_parts(
     if foreign:
         raise ProtocolError(
             f"table {table.name}: expected files of {topic}, got files of {', '.join(sorted(foreign))}. Nothing is "
-            f"committed, and upkeep will delete the files; report this fault"
+            f"committed, and upkeep will delete the files; report this as a bug"
         )
     positions = table.positions.with_partitions({partition: part.tiered for partition, part in parts.items()})
     try:

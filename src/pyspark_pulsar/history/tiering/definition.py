@@ -91,9 +91,8 @@ def tiering_options(options: ReadOptions, topic: TopicName) -> ReadOptions:
     """
     if options.mode == "DROPMALFORMED":
         raise OptionError(
-            "option 'mode': expected no mode, got DROPMALFORMED, which would leave messages out of the table; remove "
-            "the option, because the table keeps the payloads of messages that do not decode, and each read has its "
-            "own mode"
+            "option 'mode': expected FAILFAST or PERMISSIVE, got DROPMALFORMED, although the table keeps the payloads "
+            "of messages that do not decode; remove the option, and set the mode of each read instead"
         )
     if options.crypto_failure_action != "FAIL":
         raise OptionError(

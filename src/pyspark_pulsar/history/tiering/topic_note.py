@@ -49,9 +49,9 @@ def write_note(
         if note is None and topic not in _warned_topics:
             _warned_topics.add(topic)
             _log.warning(
-                "The topic's properties do not name the topic's table, because the role may not set the property %s "
-                "(%s). So reads cannot detect an empty catalog or another table. Grant the role the right to change "
-                "the topic's properties, or run one round with a role that has this right: %s",
+                "Naming the topic's table in the topic's properties failed, because the role is not allowed to set the "
+                "property %s (%s). Run one round with an authorized role, to let reads detect a wrong or empty "
+                "catalog: %s",
                 TIER_NOTE, fault, topic,
             )  # fmt: skip
         return note
@@ -98,7 +98,7 @@ def drop_table(admin: AdminClient, tables: TopicTables, topic: TopicName, *, kee
         admin.topics.remove_property(topic, TIER_NOTE)
     elif note is not None:
         raise TierMismatch(
-            f"topic {topic}: its history is in {note.place}, and not in {tables.place(topic)}, which "
-            f"{'is dropped' if dropped else 'does not exist'}; to tier the topic from scratch, run {BEGIN_AGAIN}"
+            f"topic {topic}: expected {note.place}, which contains the topic's history, got {tables.place(topic)}, "
+            f"which {'was dropped' if dropped else 'does not exist'}; to tier the topic from scratch, run {BEGIN_AGAIN}"
         )
     return dropped

@@ -130,7 +130,9 @@ def _run_turn(
                 _log.warning("Reporting the outcome of a topic failed: %s", outcome.topic, exc_info=True)
         turn_ended()
     except Exception as fault:  # noqa: BLE001 - the loop must not end
-        _log.warning("Finding the topics failed: %s", topic_fault("topics", fault, catalog_settings(options)))
+        _log.warning(
+            "Finding the topics to tier failed: %s", topic_fault("topics", fault, catalog_settings(options))
+        )
         is_well = False
     return is_well
 
@@ -196,7 +198,7 @@ def _retention_used(options: ReadOptions, topic: TopicName) -> float | None:
     except PulsarError:
         return None
     except Exception:  # noqa: BLE001 - computing a warning must not fail the round
-        _log.debug("Could not compute how much of the retention has passed: %s", topic, exc_info=True)
+        _log.debug("Computing the used share of the retention failed: %s", topic, exc_info=True)
         return None
     if status.warning is not None:
         _log.warning("%s", status.warning)

@@ -208,7 +208,7 @@ def _rewrite_files(
     except (OSError, pa.ArrowException) as fault:
         raise ColumnsUnavailable(
             f"{partition}: expected to read and write data files in {layout.folder}, got {type(fault).__name__}: "
-            f"{fault}"
+            f"{fault}; check the storage, and run upkeep again"
         ) from None
 
 
@@ -278,8 +278,9 @@ def sweep(table: ColumnarTable, older_than: float = SWEEP_AFTER_SECONDS) -> int:
             system.delete_file(orphan)
     except (OSError, pa.ArrowException) as fault:
         raise ColumnsUnavailable(
-            f"table {table.name}: expected to list and delete files in {folder}, got {type(fault).__name__}: {fault}"
+            f"table {table.name}: expected to list and delete files in {folder}, got {type(fault).__name__}: {fault}; "
+            f"check the storage, and run upkeep again"
         ) from None
     if orphans:
-        _log.info("Deleted %d files that no commit names: table %s", len(orphans), table.name)
+        _log.info("Deleted %d files that no commit contains: table %s", len(orphans), table.name)
     return len(orphans)

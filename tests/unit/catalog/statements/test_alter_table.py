@@ -149,7 +149,7 @@ def test_comments_are_the_documentation_of_a_field() -> None:
         (retype("any", kind="long"), "union of several"),
         ({"change": "drop", "column": ["nothing"]}, "'nothing'"),
         ({"change": "drop", "column": ["kind"]}, "named type in use"),
-        ({"change": "drop", "column": ["lines", "element", "n"]}, "keeps a field"),
+        ({"change": "drop", "column": ["lines", "element", "n"]}, "keeps at least one field"),
         ({"change": "rename", "column": ["id"], "to": "number"}, "lose their values"),
         ({"change": "nullable", "column": ["note"], "nullable": False}, "SET NOT NULL"),
     ],

@@ -46,7 +46,9 @@ def test_places(path: str, url: str) -> None:
     ],
 )
 def test_places_that_are_none(path: str) -> None:
-    with pytest.raises(OptionError, match="expected as path file:///folder or s3://bucket/prefix") as told:
+    with pytest.raises(
+        OptionError, match="property path: expected file:///folder or s3://bucket/prefix"
+    ) as told:
         TableLocation.from_path(path, S3)
     assert "my-secret-key" not in str(told.value)
 
@@ -94,13 +96,15 @@ def test_settings_of_iceberg_by_the_names_of_delta_rs() -> None:
     assert told["aws_iam_role_arn"] == "arn"
     assert told["proxy_url"] == "p"
     assert told["aws_virtual_hosted_style_request"] == told["aws_skip_signature"] == "true"
-    with pytest.raises(OptionError, match=r"expected seconds as s3\.request-timeout, got 'soon'"):
+    with pytest.raises(
+        OptionError, match=r"property s3\.request-timeout: expected a number of seconds, got 'soon'"
+    ):
         delta_options({"s3.request-timeout": "soon"})
 
 
 @pytest.mark.parametrize("settings", [{}, {"path": "/x", "uri": "sqlite://"}, {"path": "/x", "s3.typo": "y"}])
 def test_settings_that_a_folder_does_not_have(settings: dict[str, str]) -> None:
-    with pytest.raises(OptionError, match="expected for type delta the property path"):
+    with pytest.raises(OptionError, match="expected the property path, and settings such as"):
         table_catalog((("type", "delta"), *settings.items()), ())
 
 

@@ -74,7 +74,7 @@ def test_columns_of_a_table_of_its_files_and_of_its_topic() -> None:
     [
         ("nothing", "expected a column of the table"),
         ("raw", "choose another column"),
-        ("__publishTime", "choose hour, day, month or year of it"),
+        ("__publishTime", "choose hour, day, month or year of __publishTime"),
     ],
 )
 def test_columns_that_delta_does_not_partition_by(name: str, text: str) -> None:

@@ -133,7 +133,7 @@ def test_a_foreign_table_has_no_positions(folder: DeltaFolder, tmp_path: Path) -
     deltalake.write_deltalake(str(tmp_path / "ns" / "t"), pa.table({"value": [1]}))
     table = loaded(folder)
     assert table.topic is None
-    with pytest.raises(TierMismatch, match="expected positions, which the table of a topic has, got none"):
+    with pytest.raises(TierMismatch, match="expected the positions that each table of a topic has, got none"):
         _ = table.positions
 
 
@@ -196,7 +196,7 @@ def test_columns_that_a_table_cannot_get(
     assert column[0] not in schema.stored.names
     assert set(columns) <= set(loaded(folder).columns)
     assert "because types or names conflict" in caplog.text
-    assert f"/ns/t, columns: {column[0]} (" in caplog.text
+    assert f"/ns/t, fields: {column[0]} (" in caplog.text
 
 
 def test_a_partition_column_keeps_its_type(folder: DeltaFolder) -> None:

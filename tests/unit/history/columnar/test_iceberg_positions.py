@@ -129,7 +129,7 @@ def test_a_table_that_is_made_from_the_definition_of_another(
     )
     if rows:
         made.append(copied)
-    with pytest.raises(TierMismatch, match="made from the definition of another"):
+    with pytest.raises(TierMismatch, match="created as a copy of another table"):
         _ = loaded(catalog).positions
 
 

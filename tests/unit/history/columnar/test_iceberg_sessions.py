@@ -52,6 +52,8 @@ def silent(answers: int) -> Iterator[str]:
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_a_silent_catalog(silent: str, secret: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sessions, "ANSWER_SECONDS", 0.5)
-    with pytest.raises(ColumnsUnavailable, match="expected to reach its catalog and files, got ReadTimeout"):
+    with pytest.raises(
+        ColumnsUnavailable, match="expected to reach the catalog and the files, got ReadTimeout"
+    ):
         IcebergCatalog.open("c", {"type": "rest", "uri": silent, **secret}).load("n.t")
     assert rest.Session is Session

@@ -27,7 +27,7 @@ def test_a_note_is_read_as_it_was_written() -> None:
         ("{", "expected a note that pyspark-pulsar wrote"),
         ("[]", "expected a note that pyspark-pulsar wrote"),
         ('{"version": 1, "table": "t"}', "run pyspark-pulsar tier forget to remove the note"),
-        ('{"version": 2}', "expected a note in version 1, got 2"),
+        ('{"version": 2}', "expected a note in format version 1, got format version 2"),
     ],
 )
 def test_a_note_of_somebody_else(text: str, words: str) -> None:
@@ -69,7 +69,7 @@ def test_invalid_notes_are_refused() -> None:
     note.check_table(NAME, "id-1", "table ns.t")
     note.check_tiered(PARTITION, TieredPartition(Position(1, 0)))
     note.check_end(PARTITION, TieredPartition(Position(7, 0)))
-    with pytest.raises(TierMismatch, match=r"expected table ns\.t \(id id-1\).*got no table at table ns\.u"):
+    with pytest.raises(TierMismatch, match=r"expected table ns\.t \(id id-1\).*got no table ns\.u"):
         note.check_table(NAME, None, "table ns.u")
     with pytest.raises(TierMismatch, match=r"got table ns\.t, whose id is id-2"):
         note.check_table(NAME, "id-2", "table ns.t")

@@ -79,7 +79,7 @@ def test_a_role_that_may_not_change_properties(
     admin: Any = Admin(may_change=False)
     for _ in range(2):
         assert write_note(admin, tables, NAME, table, None) is None
-    assert caplog.text.count("The topic's properties do not name the topic's table") == 1
+    assert caplog.text.count("Naming the topic's table in the topic's properties failed") == 1
     # The place is known, so only a weaker note is left.
     note = TierNote(IDENTIFIER, table.id)
     assert write_note(admin, tables, NAME, table, note) == note
@@ -87,8 +87,8 @@ def test_a_role_that_may_not_change_properties(
 
 def test_dropping_another_table_than_that_of_the_note(tables: TopicTables, table: ColumnarTable) -> None:
     admin: Any = Admin({TIER_NOTE: TierNote("ns.other", "id-1").to_json()})
-    for word in ("is dropped", "does not exist"):
-        with pytest.raises(TierMismatch, match=rf"history is in table ns\.other .* which {word}"):
+    for word in ("was dropped", "does not exist"):
+        with pytest.raises(TierMismatch, match=rf"expected table ns\.other .* which {word}"):
             drop_table(admin, tables, NAME, keep_files=True)
     assert TIER_NOTE in admin.properties
     assert table.id

@@ -101,7 +101,10 @@ def test_nothing_ends_the_loop(monkeypatch: pytest.MonkeyPatch, caplog: pytest.L
     assert is_well
     assert [outcome.fault is None for outcome in told] == [False, True, True, True]
     texts = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
-    assert "Finding the topics failed: topics: expected tiering or upkeep to succeed, got OSError" in texts[0]
+    assert (
+        "Finding the topics to tier failed: topics: expected tiering or upkeep to succeed, got OSError"
+        in texts[0]
+    )
     assert f"Reporting the outcome of a topic failed: {TOPICS[0]}" in texts
 
 

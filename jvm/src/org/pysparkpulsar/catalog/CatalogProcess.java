@@ -68,8 +68,8 @@ final class CatalogProcess {
     boolean isIdempotent = IDEMPOTENT.contains(call);
     String advice =
         isIdempotent
-            ? "run it again"
-            : "the change may be complete, partial or missing: check the table, and drop it if it is incomplete";
+            ? "run the statement again"
+            : "the change may be complete, partial or missing: check the table, and drop an incomplete table";
     try {
       return process
           .call(

@@ -206,14 +206,15 @@ public final class PulsarCatalog implements TableCatalog, SupportsNamespaces, Pr
       return found.upTo(Math.floorDiv(timestamp, MICROSECONDS));
     }
     throw PulsarException.raised(
-        "table " + table + ": expected no TIMESTAMP AS OF, because a system table shows the current state");
+        "table " + table + ": expected no TIMESTAMP AS OF, because a system table shows the current state; "
+            + "remove TIMESTAMP AS OF");
   }
 
   @Override
   public Table loadTable(Identifier table, String version) throws NoSuchTableException {
     throw PulsarException.raised(
-        "table " + table + ": expected TIMESTAMP AS OF, got VERSION AS OF '" + version + "'; a topic has positions and no "
-            + "versions: use the option endingOffsets");
+        "table " + table + ": expected TIMESTAMP AS OF, because a topic has no versions, got VERSION AS OF '" + version
+            + "'; use the option endingOffsets");
   }
 
   @Override
@@ -235,7 +236,8 @@ public final class PulsarCatalog implements TableCatalog, SupportsNamespaces, Pr
       throw noSuchNamespace(refusal, table.namespace());
     } catch (NoSuchTableException gone) {
       throw PulsarException.raised(
-          "table " + table + ": expected the created table to exist, but it was dropped: " + gone.getMessage());
+          "table " + table + ": expected the created table to exist, but another statement dropped the table ("
+              + gone.getMessage() + "); create the table again");
     }
   }
 

@@ -244,8 +244,8 @@ final class PulsarTable
     given.forEach((key, value) -> {
       if (topic.fixed.contains(key)) {
         throw PulsarException.raised(
-            "table " + topic.name + ": expected no option '" + key + "', because the table decides it; name another "
-                + "table, or select the columns");
+            "table " + topic.name + ": expected no option '" + key + "', because the table sets this option; name "
+                + "another table, or select the columns");
       }
       merged.put(key, value);
     });

@@ -70,14 +70,14 @@ final class TierScan {
   /** Returns the reason why this version of Spark cannot read the files; null if it can read them. */
   static String refusal(JsonNode answer, SparkSession session) {
     if (Boolean.parseBoolean(SQLConf.get().getConfString(LOSES_STRUCTS, "false"))) {
-      return LOSES_STRUCTS + " is on, which may turn structs of older files into null";
+      return LOSES_STRUCTS + " is on, which can turn structs of older files into null";
     }
     boolean defaults = false;
     for (JsonNode column : answer.get("columns")) {
       defaults |= column.get("scanned").asBoolean() && !column.get("default").isNull();
     }
     if (defaults && !TierParquet.givesDefaults(PulsarTable.columns(answer.get("schema")))) {
-      return "a column has a default, which needs vectorized reads, but these are off";
+      return "a column has a default, which needs vectorized reads, and vectorized reads are off";
     }
     String scheme = new Path(answer.get("urls").get(0).asText()).toUri().getScheme();
     try {

@@ -67,7 +67,7 @@ interface TopicPartitions extends SupportsPartitionManagement {
 
   private RuntimeException fixed() {
     return PulsarException.raised(
-        "table " + name() + ": expected its partitions to stay unchanged, because Pulsar numbers them and only adds to "
-            + "them; use ALTER TABLE ... SET TBLPROPERTIES ('partitions' = '...') for more");
+        "table " + name() + ": expected no change of single partitions, because Pulsar only adds partitions at the "
+            + "end; use ALTER TABLE ... SET TBLPROPERTIES ('partitions' = '...') to add partitions");
   }
 }

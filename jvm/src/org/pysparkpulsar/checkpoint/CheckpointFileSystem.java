@@ -3,7 +3,6 @@ package org.pysparkpulsar.checkpoint;
 import java.io.FileNotFoundException;
 import java.io.IOException;
 import java.net.URI;
-import java.util.Arrays;
 import java.util.EnumSet;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.CreateFlag;
@@ -42,7 +41,7 @@ public final class CheckpointFileSystem extends FileSystem {
     setConf(conf);
     if (name.getAuthority() == null) {
       throw new IllegalArgumentException(
-          "expected " + CheckpointSettings.SCHEME + "://tenant/namespace/name, got " + name);
+          "checkpoint location: expected " + CheckpointSettings.SCHEME + "://tenant/namespace/name, got " + name);
     }
     uri = URI.create(name.getScheme() + "://" + name.getAuthority());
     workingDirectory = new Path(uri.toString(), "/");
@@ -87,8 +86,8 @@ public final class CheckpointFileSystem extends FileSystem {
     Path absolute = absolute(path);
     if (!isInCheckpoint(absolute)) {
       throw new UnsupportedOperationException(
-          absolute + ": expected a path in a checkpoint, " + uri + "/namespace/name, got a path above; list the topics of "
-              + "the namespace with the Pulsar catalog");
+          absolute + ": expected a path in a checkpoint, " + uri + "/namespace/name, got a path above checkpoints; "
+              + "list the topics of the namespace with the Pulsar catalog");
     }
     try {
       return store.list(absolute);
@@ -147,7 +146,8 @@ public final class CheckpointFileSystem extends FileSystem {
   @Override
   public FSDataOutputStream append(Path path, int bufferSize, Progressable progress) {
     throw new UnsupportedOperationException(
-        absolute(path) + ": expected no append, because a file of a checkpoint is complete when it is closed");
+        absolute(path) + ": expected no append, because files of a checkpoint never change after they are closed; "
+            + "write a new file");
   }
 
   @Override
@@ -246,8 +246,8 @@ public final class CheckpointFileSystem extends FileSystem {
   private static void checkInCheckpoint(Path absolute, String call) {
     if (!isInCheckpoint(absolute)) {
       throw new IllegalArgumentException(
-          absolute + ", " + call + ": expected " + CheckpointSettings.SCHEME + "://tenant/namespace/name, got "
-              + Arrays.toString(absolute.toUri().getPath().split("/")));
+          absolute + ", " + call + ": expected " + CheckpointSettings.SCHEME + "://tenant/namespace/name, got a path "
+              + "without the namespace or the name; name the checkpoint");
     }
   }
 }

@@ -175,7 +175,7 @@ final class CheckpointInputStream extends FSInputStream {
       if (fault.getCause() instanceof IOException cause) {
         throw cause;
       }
-      throw new IOException("checkpoint file " + path, fault.getCause());
+      throw new IOException("checkpoint file " + path + ": reading failed: " + fault.getCause(), fault.getCause());
     }
   }
 

@@ -39,7 +39,7 @@ final class CheckpointOutputStream extends OutputStream implements Syncable {
   @Override
   public synchronized void write(byte[] bytes, int offset, int length) throws IOException {
     if (closed) {
-      throw new IOException("checkpoint file " + path + ": expected it to be open, got a write after its end");
+      throw new IOException("checkpoint file " + path + ": expected an open file, got a write to a closed file");
     }
     int from = offset;
     int left = length;
@@ -122,6 +122,7 @@ final class CheckpointOutputStream extends OutputStream implements Syncable {
 
   private UnsupportedOperationException refused(String call) {
     return new UnsupportedOperationException(
-        "checkpoint file " + path + ": expected no " + call + ", because a file is complete when it is closed");
+        "checkpoint file " + path + ": expected no " + call + ", because a file exists only after it is closed; close "
+            + "the file instead");
   }
 }

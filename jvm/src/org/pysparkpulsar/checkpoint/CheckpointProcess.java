@@ -64,7 +64,7 @@ final class CheckpointProcess {
     Retry retry = isIdempotent ? Retry.IDEMPOTENT : OF_AN_UPLOAD.contains(call) ? Retry.BOUND : Retry.ONCE;
     String path = arguments.path("path").asText(arguments.path("source").asText(""));
     String advice =
-        isIdempotent ? "run it again" : "its outcome is unknown: start the query again, which checks the outcome";
+        isIdempotent ? "run the query again" : "the outcome is unknown: start the query again to check the outcome";
     return new Call(call, "checkpoint" + (path.isEmpty() ? "" : " " + path) + ", " + call, retry, advice);
   }
 }

@@ -109,7 +109,7 @@ final class CheckpointStore {
     byte[] bytes = call("read", of(path).put("file", file).put("offset", offset).put("length", length), path).body();
     if (bytes.length != length) {
       throw new IOException(
-          "checkpoint file " + path + ": expected " + length + " bytes at " + offset + ", got " + bytes.length);
+          "checkpoint file " + path + ": expected " + length + " bytes at offset " + offset + ", got " + bytes.length);
     }
     return bytes;
   }

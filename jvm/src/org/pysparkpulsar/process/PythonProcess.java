@@ -209,7 +209,8 @@ public final class PythonProcess {
       return fresh;
     } catch (InterruptedException fault) {
       Thread.currentThread().interrupt();
-      throw new InterruptedIOException(service.purpose() + ": interrupted while its process started; run it again");
+      throw new InterruptedIOException(
+          service.purpose() + ": interrupted while the process started; run the query again");
     } catch (TimeoutException fault) {
       throw notStarted("it was not ready within " + START_SECONDS + " seconds");
     } catch (ExecutionException fault) {
@@ -233,7 +234,8 @@ public final class PythonProcess {
 
   private static InterruptedIOException interrupted(Call call) {
     Thread.currentThread().interrupt();
-    return new InterruptedIOException(call.subject() + ": interrupted while waiting for an answer; run it again");
+    return new InterruptedIOException(
+        call.subject() + ": interrupted while waiting for an answer; run the query again");
   }
 
   private IOException unanswered(Call call, String cause) {

@@ -91,9 +91,9 @@ final class DriverProcess {
     // After a failed call, rows of a job may be committed, or may be committed later.
     String advice =
         name.equals(COMMIT)
-            ? "it is unknown whether its rows are committed: with deliveryGuarantee=exactly-once, run pyspark-pulsar "
+            ? "the outcome of the commit is unknown: with deliveryGuarantee=exactly-once, run pyspark-pulsar "
                 + "transactions resolve before you run the job again"
-            : "run it again";
+            : "run the query again";
     return process.call(new Call(name, "the Pulsar data source, " + name, retry, advice), arguments, body, body.length);
   }
 

@@ -114,7 +114,8 @@ final class HeapVector extends ColumnVector {
       return new HeapVector(type, nulls, validity, NO_BYTES, NO_OFFSETS, children);
     }
     throw new IllegalStateException(
-        "the Pulsar data source: expected a column with a type of its schemas, got " + vector.getField());
+        "the Pulsar data source: expected a column with a type of the query's schema, got " + vector.getField()
+            + "; report this as a bug");
   }
 
   private static HeapVector[] children(DataType type, ListVector list) {

@@ -51,7 +51,8 @@ final class RowsWriter implements DataWriter<InternalRow> {
       throw new IllegalStateException(fault);
     }
     if (message == null) {
-      throw new IllegalStateException("expected a commit message from the task's Python worker, got none");
+      throw new IllegalStateException(
+          "write to Pulsar: expected a commit message from the task's Python worker, got none; report this as a bug");
     }
   }
 
@@ -59,7 +60,9 @@ final class RowsWriter implements DataWriter<InternalRow> {
     ArrowColumnVector messages = ((ArrowColumnVector) batch.column(0)).getChild(0);
     for (int row = 0; row < batch.numRows(); row++) {
       if (message != null) {
-        throw new IllegalStateException("expected one commit message from the task's Python worker, got more");
+        throw new IllegalStateException(
+            "write to Pulsar: expected one commit message from the task's Python worker, got more; report this as a "
+                + "bug");
       }
       message = new PythonWriterCommitMessage(messages.getBinary(row));
     }

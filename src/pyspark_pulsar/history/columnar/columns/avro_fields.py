@@ -56,8 +56,8 @@ class AvroFields:
                 and not _has_default(source)
             ):
                 below.give_up(
-                    f"field {member.name} has a new default, and the table does not distinguish null from an absent "
-                    f"member"
+                    f"field {member.name} has a new default, and the table does not distinguish null from a missing "
+                    f"field"
                 )
             column = columns.get(source.name)
             if column is not None:
@@ -145,8 +145,8 @@ class AvroFields:
         is_exact = all(map(_is_exact, tree.branches(tiered))) and not any(map(_is_raw, tree.branches(reader)))
         if self._is_json and not is_exact:
             found.give_up(
-                f"its type was changed from {_type_names(tiered)} to {_type_names(reader)}, and the table does not "
-                f"record the JSON text of its values"
+                f"a type in the column was changed from {_type_names(tiered)} to {_type_names(reader)}, and the table "
+                f"does not store the values as JSON text"
             )
         found.decode()
 

@@ -95,9 +95,7 @@ class ColumnProjection:
 def _found(file: FieldIndex, table: pa.Field, path: str) -> tuple[int, pa.Field]:
     found = file.matching(table)
     if found is None:
-        raise ValueError(
-            f"the file lacks column {path}, which another engine has dropped from the table or left out of it"
-        )
+        raise ValueError(f"a file without column {path}, which another engine has dropped or omitted")
     return found
 
 
@@ -137,7 +135,7 @@ def _conversion(
     if kind == target:
         return None
     if types.is_nested(kind) or types.is_nested(target):
-        raise ValueError(f"{path}: expected {target}, got {kind}")
+        raise ValueError(f"column {path} of type {kind}, which cannot be read as {target}")
     return _leaf(kind, target)
 
 

@@ -78,8 +78,8 @@ def check_names(columns: pa.Schema, table: str, present: Iterable[pa.Field] = ()
     wrong = [".".join(path) for path in paths_of(columns) if _FORBIDDEN.search(path[-1]) or not path[-1]]
     if wrong:
         raise SchemaError(
-            f"table {table}: expected column names without spaces, line breaks, tabs and the characters ,;{{}}()=, "
-            f"because Delta forbids them, got {', '.join(map(repr, wrong))}; tier the topic to Iceberg"
+            f"table {table}: expected nonempty column names without spaces, line breaks, tabs and the characters "
+            f"',;{{}}()=', as Delta requires, got {', '.join(map(repr, wrong))}; tier the topic to Iceberg"
         )
     _check_distinct([*present, *columns], table)
 

@@ -82,14 +82,14 @@ def write_commit(
         except (DeltaError, OSError) as fault:
             reason, is_refused = location.reason(fault), isinstance(fault, CommitFailedError)
         else:
-            return _load_state(state, "it was done")
+            return _load_state(state, "the commit was written")
         latest = _load_state(state, reason)
         if _contains_commit(latest, state, commit_id):
             return latest
         if not is_refused or latest.version == state.version:
             raise ColumnsUnavailable(
-                f"table {location.url}: expected to commit to it, got {reason}; reload the table to see whether the "
-                f"commit succeeded"
+                f"table {location.url}: expected to write a commit, got {reason}; reload the table to see whether "
+                f"the commit is in its log"
             )
         if not may_rebase or latest.commits != state.commits or not latest.is_defined_as(state):
             raise TableMoved(reason)
@@ -116,7 +116,7 @@ def _load_state(state: TableState, reason: str) -> TableState:
         return TableState(state.location.load(), state.location)
     except (DeltaError, OSError) as fault:
         raise ColumnsUnavailable(
-            f"table {state.location.url}: the outcome of a commit is unknown ({reason}): expected to read the log, got "
+            f"table {state.location.url}: expected to read the log after a commit ({reason}), got "
             f"{state.location.reason(fault)}; reload the table to see whether the commit succeeded"
         ) from None
 

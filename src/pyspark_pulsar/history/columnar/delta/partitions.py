@@ -48,7 +48,9 @@ def check_partition_field(field: PartitionField, columns: pa.Schema) -> None:
     field.check(columns)
     kind = columns.field(field.source).type
     if is_own_column(field) and (types.is_timestamp(kind) or types.is_binary(kind)):
-        instead = "hour, day, month or year of it" if types.is_timestamp(kind) else "another column"
+        instead = (
+            f"hour, day, month or year of {field.source}" if types.is_timestamp(kind) else "another column"
+        )
         raise OptionError(
             f"partition field {field}: expected a column of numbers, dates or texts, got {kind}, which Delta writes in "
             f"more than one way; choose {instead}"
@@ -70,7 +72,7 @@ def table_columns(columns: pa.Schema, fields: Sequence[PartitionField], table: s
         if column.name.lower() in names:
             raise SchemaError(
                 f"table {table}: expected distinct column names, got {column.name!r} twice, as a column of the topic "
-                f"and of the partition; choose another partition field"
+                f"and as a partition column; choose another partition field"
             )
         names.add(column.name.lower())
     return pa.schema([*columns, *partition_columns])

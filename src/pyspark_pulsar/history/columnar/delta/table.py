@@ -109,7 +109,7 @@ class DeltaFolder(TableCatalog):
         unknown = sorted(properties.keys() - KNOWN_SETTINGS - {_TYPE, _PATH})
         if unknown or not properties.get(_PATH):
             raise OptionError(
-                f"option 'tierCatalog': expected for type delta the property path, and settings such as s3.endpoint, "
+                f"option 'tierCatalog': expected the property path, and settings such as s3.endpoint, for type delta, "
                 f"got {', '.join(unknown) or 'no path'}; correct the properties"
             )
         try:

@@ -93,8 +93,8 @@ class TableLocation:
             url = f"file://{parts.path}"
         else:
             raise OptionError(
-                f"option 'tierCatalog': expected as path file:///folder or s3://bucket/prefix without user and query, "
-                f"got {redact(path, secret_values(settings))!r}; correct the path"
+                f"option 'tierCatalog', property path: expected file:///folder or s3://bucket/prefix without user and "
+                f"query, got {redact(path, secret_values(settings))!r}; correct the path"
             )
         is_local = url.startswith("file:")
         options = {} if is_local else delta_options(settings)
@@ -141,7 +141,8 @@ class TableLocation:
             yield
         except (DeltaError, OSError, pa.ArrowException) as fault:
             raise ColumnsUnavailable(
-                f"table {self.url}: expected to reach its log and files, got {self.reason(fault)}"
+                f"table {self.url}: expected to reach its log and files, got {self.reason(fault)}; check the storage "
+                f"and the settings of tierCatalog"
             ) from None
 
     def reason(self, fault: BaseException) -> str:
@@ -167,7 +168,8 @@ def delta_options(settings: Mapping[str, str]) -> dict[str, str]:
             milliseconds = round(float(settings.get(name, seconds)) * 1000)
         except ValueError:
             raise OptionError(
-                f"option 'tierCatalog': expected seconds as {name}, got {settings[name]!r}; set a number"
+                f"option 'tierCatalog', property {name}: expected a number of seconds, got {settings[name]!r}; correct "
+                f"the value"
             ) from None
         options[option] = f"{milliseconds}ms"
     return options

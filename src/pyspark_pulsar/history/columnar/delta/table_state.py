@@ -134,16 +134,16 @@ class TableState:
         topic = self.configuration.get(TOPIC)
         if self.commits is None or topic is None:
             raise TierMismatch(
-                f"{where}: expected positions, which the table of a topic has, got none; drop the table and tier the "
-                f"topic again"
+                f"{where}: expected the positions that each table of a topic has, got none; drop the table and tier "
+                f"the topic again"
             )
         try:
             return positions_of(TopicName.parse(topic), self._numbers)
         except PositionsIncomplete as fault:
             raise TierMismatch(
-                f"{where}: expected the positions of commit {self.commits} among its transaction identifiers, got "
-                f"other identifiers ({fault}), which happens if the table property "
-                f"delta.setTransactionRetentionDuration is set; unset it, drop the table and tier the topic again"
+                f"{where}: expected transaction identifiers with the positions of commit {self.commits}, got other "
+                f"identifiers ({fault}). The likely cause is the table property "
+                f"delta.setTransactionRetentionDuration; unset the property, drop the table and tier the topic again"
             ) from None
 
     @cached_property
@@ -176,9 +176,9 @@ class TableState:
                         break
         if restored is not None:
             raise TierMismatch(
-                f"table {self.location.url}, restored to version {restored}: expected its log to contain the positions "
-                f"of this version, got a log that no longer has them; restore the table to a later version, or drop "
-                f"it with pyspark-pulsar tier drop and tier the topic again"
+                f"table {self.location.url}, restored to version {restored}: expected the log to contain the positions "
+                f"of this version, got a log without these positions; restore a later version, or drop the table "
+                f"with pyspark-pulsar tier drop and tier the topic again"
             )
         return None
 
@@ -187,7 +187,7 @@ class TableState:
         if version is None or not str(version).isdecimal():
             raise TierMismatch(
                 f"table {self.location.url}: expected the log to name the version to which the table was restored, got "
-                f"{version!r}; restore it to a version and not to a time"
+                f"{version!r}; restore the table to a version, not to a time"
             )
         return int(version)
 
@@ -235,14 +235,13 @@ class TableState:
             unknown.append("columnMapping")
         if unknown:
             raise ColumnsUnavailable(
-                f"table {self.location.url}: expected a table whose files are read by column names only, got one that "
-                f"also needs {', '.join(unknown)}; rewrite the table without this feature, with the engine that added "
-                f"it"
+                f"table {self.location.url}: expected only Delta features that pyspark-pulsar can read, got "
+                f"{', '.join(unknown)}; rewrite the table without the feature, with the engine that added the feature"
             )
         if "deletionVectors" in features and self._has_deleted_rows():
             raise ColumnsUnavailable(
                 f"table {self.location.url}: expected no deleted rows, got deletion vectors; rewrite the files with "
-                f"the engine that deleted the rows, such as by REORG TABLE ... APPLY (PURGE)"
+                f"the engine that deleted the rows, for example by REORG TABLE ... APPLY (PURGE)"
             )
 
     def _has_deleted_rows(self) -> bool:

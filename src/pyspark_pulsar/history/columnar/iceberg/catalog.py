@@ -128,7 +128,7 @@ class IcebergCatalog(TableCatalog):
         except ValueError as fault:
             raise OptionError(
                 f"table {identifier}: expected columns, partition fields and properties that an Iceberg table can "
-                f"have, got others ({one_line(fault, self._secrets)}); correct the options of the tier"
+                f"have, got others ({one_line(fault, self._secrets)}); correct the tiering options"
             ) from None
         except ColumnsUnavailable as fault:
             # If two processes create one table at the same time, each database reports a different error.

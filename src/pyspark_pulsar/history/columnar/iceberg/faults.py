@@ -43,8 +43,9 @@ def translated_faults(what: str, secrets: tuple[str, ...]) -> Iterator[None]:
         yield
     except faults as fault:
         raise ColumnsUnavailable(
-            f"{what}: expected to reach its catalog and files, got {type(fault).__name__}: "
-            f"{redact(str(fault).splitlines()[0] if str(fault) else 'no reason given', secrets)}"
+            f"{what}: expected to reach the catalog and the files, got {type(fault).__name__}: "
+            f"{redact(str(fault).splitlines()[0] if str(fault) else 'no reason given', secrets)}; check the catalog, "
+            f"the storage and the settings of tierCatalog"
         ) from None
 
 

@@ -105,8 +105,8 @@ class IcebergTable(ColumnarTable):
         text = self._table.properties.get(POSITIONS)
         if text is None:
             raise TierMismatch(
-                f"table {self.name}: expected the property {POSITIONS}, which the table of a topic has, got none, so "
-                f"another program has removed it; drop the table and tier the topic again"
+                f"table {self.name}: expected the property {POSITIONS}, got none, because another program has removed "
+                f"the property; drop the table and tier the topic again"
             )
         version, positions = self._positions
         if version != self.version:
@@ -121,11 +121,11 @@ class IcebergTable(ColumnarTable):
         claimed = TieredPositions.from_json(text if present is None else present, where)
         if present is None and claimed.partitions:
             raise TierMismatch(
-                f"{where}: expected a commit of pyspark-pulsar among the ancestors of its current snapshot "
-                f"{self._table.metadata.current_snapshot_id}, got none, although its property {POSITIONS} contains "
-                f"positions. The table was rolled back, replaced, or made from the definition of another; set its "
-                f"current snapshot to a state with these rows (rollback_to_snapshot), or drop the table with "
-                f"pyspark-pulsar tier drop and tier the topic again"
+                f"{where}: expected a commit of pyspark-pulsar among the ancestors of the current snapshot "
+                f"{self._table.metadata.current_snapshot_id}, got none, although the property {POSITIONS} contains "
+                f"positions. The table was rolled back, replaced, or created as a copy of another table; return to a "
+                f"snapshot with the tiered rows (rollback_to_snapshot), or drop the table with pyspark-pulsar tier "
+                f"drop and tier the topic again"
             )
         return claimed
 
@@ -204,7 +204,7 @@ class IcebergTable(ColumnarTable):
             tasks = list(self._table.scan().plan_files())
         except (ValueError, NotImplementedError) as fault:
             raise ColumnsUnavailable(
-                f"table {self.name}: expected no deleted rows, or rows deleted by file and number, got other deletes "
+                f"table {self.name}: expected no deletes, or position deletes, got other deletes "
                 f"({fault}); compact the table with the engine that deleted the rows"
             ) from None
         for task in tasks:
@@ -214,9 +214,9 @@ class IcebergTable(ColumnarTable):
                     or delete.file_format is not FileFormat.PARQUET
                 ):
                     raise ColumnsUnavailable(
-                        f"table {self.name}: expected deleted rows of {task.file.file_path} to be listed by file and "
-                        f"number in Parquet, got {delete.file_path}; compact the table with the engine that deleted "
-                        "the rows"
+                        f"table {self.name}: expected position deletes in Parquet for data file "
+                        f"{task.file.file_path}, got {delete.file_path}; compact the table with the engine that "
+                        f"deleted the rows"
                     )
         self._by_url = {task.file.file_path: task.file for task in tasks}
         return tuple(

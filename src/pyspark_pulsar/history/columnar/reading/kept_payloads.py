@@ -86,7 +86,7 @@ class KeptPayloads:
         """Log the number of messages that could not be decoded since the last call."""
         if self._bad_rows:
             _log.warning(
-                "Messages of the topic's table that did not decode and %s: %d (mode=%s), topic partition %s",
+                "Some messages of the topic's table did not decode and %s: %d messages (mode=%s), topic partition %s",
                 BAD_ROW_OUTCOMES[self._mode],
                 self._bad_rows,
                 self._mode,

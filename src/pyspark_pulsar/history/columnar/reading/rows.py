@@ -115,7 +115,8 @@ class TableReader:
             raise ColumnsUnavailable(
                 f"{self._where}, from {wanted.start} up to {wanted.end}: expected to read "
                 f"{'a data file' if opening is None else opening.url} of table {self._table.name}, got "
-                f"{type(fault).__name__}: {_first_line(fault)}"
+                f"{type(fault).__name__}: {_first_line(fault)}; check the storage, or restore "
+                f"the file"
             ) from None
 
     def _cluster(self, cluster: Sequence[RowGroup], wanted: RowRange) -> Iterator[pa.RecordBatch]:

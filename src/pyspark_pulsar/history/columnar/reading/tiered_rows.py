@@ -83,7 +83,7 @@ class TieredRows:
         try:
             rows = {number: self._rows(number, group, fields, file) for number in numbers}
         except ValueError as fault:
-            raise self._unavailable(group, f"the columns that were tiered, but {fault}") from None
+            raise self._unavailable(group, f"the columns that were tiered, got {fault}") from None
         sources = {source: None for one in rows.values() for source in one.sources}
         tiered_by = self._source(file, TIERED_BY) if len(rows) > 1 else None
         if tiered_by is not None:
@@ -109,7 +109,7 @@ class TieredRows:
             unknown = [number for number in numbers if number not in self._table.schemas]
             if unknown:
                 raise self._unavailable(
-                    group, f"a schema of the table's properties in {TIERED_BY}, got {unknown[0]}"
+                    group, f"ids of schemas of the table in column {TIERED_BY}, got {unknown[0]}"
                 )
             self._numbers[place] = tuple(number for number in numbers if number is not None)
         return self._numbers[place]
@@ -117,8 +117,8 @@ class TieredRows:
     def _unavailable(self, group: RowGroup, expected: str) -> ColumnsUnavailable:
         return ColumnsUnavailable(
             f"{self._partition}: expected data file {group.file.file.url} of table {self._table.name} to contain "
-            f"{expected}; undo the other engine's change, read other columns, or drop the table with pyspark-pulsar "
-            f"tier drop and tier the topic again"
+            f"{expected}; undo the change that another engine made, read other columns, or drop the table with "
+            f"pyspark-pulsar tier drop and tier again"
         )
 
     def _tiered(self, number: int) -> TieredSchema:
@@ -132,9 +132,9 @@ class TieredRows:
         unclear = sorted(found.unclear.keys() & names)
         if unclear:
             raise ColumnsUnavailable(
-                f"{self._partition}: expected table {self._table.name} to determine column {unclear[0]} for rows that "
-                f"an earlier schema tiered, but {found.unclear[unclear[0]]}; read other columns, read by the earlier "
-                f"schema (option schema), or read from the broker while it has the messages (readFrom=broker)"
+                f"{self._partition}: expected table {self._table.name} to determine column {unclear[0]} for rows of an "
+                f"earlier schema, but {found.unclear[unclear[0]]}; read other columns, read with the earlier schema "
+                f"(option schema), or set readFrom=broker while the broker has the messages"
             )
         return found
 
@@ -190,7 +190,7 @@ class TieredRows:
                 return str(found[1].name)
         raise ColumnsUnavailable(
             f"{self._partition}: expected table {self._table.name} to have the rows' schemas in its properties, "
-            f"and column {name} in its files, got a table without them; restore the table, or drop it with "
+            f"and column {name} in its files, got neither; restore the table, or drop the table with "
             f"pyspark-pulsar tier drop and tier the topic again"
         )
 

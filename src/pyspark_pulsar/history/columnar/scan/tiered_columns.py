@@ -86,7 +86,9 @@ def _check(
                     f"column {column.name} has a default, and other engines have rewritten files"
                 )
             if not least_size:
-                raise NotScannable(f"column {column.name} has a default, which null values do not have")
+                raise NotScannable(
+                    f"column {column.name} has a default, which does not apply to messages without a value"
+                )
 
 
 def _absent_values(

@@ -219,8 +219,8 @@ class DataFileWriter:
         except OSError as fault:
             secrets = secret_values(dict(self._storage.settings))
             raise ColumnsUnavailable(
-                f"{self._partition}: expected to write data file {url}, got {one_line(fault, secrets)}; this "
-                f"round is not committed, and the next run repeats it"
+                f"{self._partition}: expected to write data file {url}, got {one_line(fault, secrets)}. "
+                f"The round is not committed; check the storage, and run tiering again"
             ) from None
 
     def _abandon(self) -> None:

@@ -127,8 +127,8 @@ def _find_start(
     if tiered.end.is_earliest or tiered.end.ledger >= first or tiered.is_outlived(first, now_ms, kept_ms):
         return tiered.end, False
     report_loss(
-        f"{partition}: expected the ledgers from {tiered.end.ledger}, which are not tiered yet, but the first "
-        f"remaining ledger is {first}; retention or truncation has removed the ledgers between them",
+        f"{partition}: expected ledger {tiered.end.ledger}, the first ledger that is not tiered, got {first} as the "
+        f"first remaining ledger; retention or truncation has removed the earlier ledgers",
         "Tier more often than retention removes ledgers. To tier the remaining ledgers, set failOnDataLoss=false",
         fail=fail,
     )
