@@ -17,6 +17,7 @@ from pyspark_pulsar.errors import (
 from pyspark_pulsar.schema.info import VERSION_BYTES, SchemaInfo
 
 _MESSAGE = re.compile(r"^message [0-9:-]+: ")
+_READ_AROUND = re.compile(r"(, or )?read around [a-z ]+ with mode=PERMISSIVE(, or )?")
 _REMEDY = "; "
 
 _READ: dict[str, tuple[type[PulsarError], str]] = {
@@ -93,6 +94,11 @@ def read_error(error: KernelError, *, topic: str) -> PulsarError:
     # The text of a refused schema version, and some of the kernel's schema errors, already end with a remedy.
     has_remedy = error.kind == "schema" and _REMEDY in message
     return error_type(f"{', '.join(where)}: {message}" + ("" if has_remedy else f"{_REMEDY}{advice}"))
+
+
+def without_read_around(text: str) -> str:
+    """Return the text of an error of a read without the advice to set `mode=PERMISSIVE`."""
+    return _READ_AROUND.sub("", text)
 
 
 def write_error(error: KernelError, *, topic: str) -> PulsarError:
