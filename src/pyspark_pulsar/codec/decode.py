@@ -12,9 +12,9 @@ import pyarrow as pa
 from pyspark_pulsar._kernel import Decoder, KernelError
 from pyspark_pulsar.codec.decoder_pool import DECODERS
 from pyspark_pulsar.codec.intake import Intake, log_discarded_entries, report_lost_messages, supply
-from pyspark_pulsar.codec.kernel_errors import read_error, version_error, version_text
+from pyspark_pulsar.codec.kernel_errors import read_error, version_error, version_text, without_read_around
 from pyspark_pulsar.codec.row_filter import RowFilter
-from pyspark_pulsar.errors import PulsarError, SchemaError
+from pyspark_pulsar.errors import SchemaError
 from pyspark_pulsar.model.topic import TopicName
 from pyspark_pulsar.schema.info import VERSION_BYTES, SchemaInfo
 from pyspark_pulsar.schema.payload import PayloadSchema, written_schema
@@ -235,7 +235,9 @@ class EntryDecoder:
         try:
             self.learn(version)
         except SchemaError as fault:
-            self._decoder.refuse_version(version, str(fault).removeprefix(f"{self._prefix}: "))
+            # The error of the read begins with the topic, too.
+            text = str(fault).removeprefix(f"{self._prefix}: ").removeprefix(f"{self._prefix}, ")
+            self._decoder.refuse_version(version, text)
 
     def _written(self, version: bytes) -> PayloadSchema:
         # A producer can put any bytes into the version, but the registry's versions are numbers of eight bytes.
@@ -275,11 +277,11 @@ class EntryDecoder:
     def _log_bad_rows(self) -> None:
         rows, first = self._decoder.bad_rows
         if rows and first is not None:
-            fault: PulsarError = read_error(first, topic=self._full_name)
+            fault = without_read_around(str(read_error(first, topic=self._full_name)))
             _log.warning(
                 "topic %s: messages that did not decode and %s (mode=%s): %d; the first: %s",
                 self._full_name, BAD_ROW_OUTCOMES[self._mode], self._mode, rows,
-                str(fault).removeprefix(f"{self._prefix}, "),
+                fault.removeprefix(f"{self._prefix}, "),
             )  # fmt: skip
 
     def _batches(self, *, flush: bool) -> Iterator[pa.RecordBatch]:

@@ -22,6 +22,7 @@ _REMEDY = re.compile(
     r"|start|use|write)\b[^;]*$"
 )
 """The remedy at the end of some texts: a semicolon, and a phrase that begins with an imperative."""
+_READ_AROUND = re.compile(r"(, or )?read around [a-z ]+ with mode=PERMISSIVE(, or )?")
 
 _READ: dict[str, tuple[type[PulsarError], str]] = {
     "corrupt": (
@@ -98,6 +99,11 @@ def read_error(error: KernelError, *, topic: str) -> PulsarError:
     # The kernel's text begins with the position of the message, which `where` already contains.
     message = _MESSAGE.sub("", error.message) if error.ledger >= 0 else error.message
     return error_type(f"{', '.join(where)}: {_with_remedy(message, advice)}")
+
+
+def without_read_around(text: str) -> str:
+    """Return the text of an error of a read without the advice to set `mode=PERMISSIVE`."""
+    return _READ_AROUND.sub("", text)
 
 
 def write_error(error: KernelError, *, topic: str) -> PulsarError:

@@ -184,7 +184,7 @@ def why_skipped(
         return "opened after endingTimestamp"
     if Position(ledger.id, ledger.entries) <= plan.start:
         return "before startingOffsets"
-    return "after endingOffsets, or after the last message that consumers may see"
+    return "after endingOffsets, or after the last message that consumers can see"
 
 
 def _why_no_compacted(options: ReadOptions) -> str:

@@ -35,8 +35,8 @@ class Position:
         match = _TEXT.fullmatch(text)
         if not match:
             raise OptionError(
-                f"{text!r} is no position: expected 'ledger:entry' or 'ledger:entry:batchIndex' (the next message to "
-                f"read, for example '12:0' or '12:7:30') or 'earliest'"
+                f"{text!r} is no position: expected 'earliest', 'ledger:entry' or 'ledger:entry:batchIndex'; use the "
+                f"position of the next message to read, for example '12:0' or '12:7:30'"
             )
         return cls(int(match["ledger"]), int(match["entry"]), int(match["batch_index"] or 0))
 

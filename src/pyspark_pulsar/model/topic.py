@@ -215,7 +215,7 @@ def _fault(local: str) -> str | None:
     if _BLANK.fullmatch(_split_as_pulsar(local)[0]):
         return "a local name that is not blank before the suffix of a partition"
     if local in _FOLDERS or "\0" in local:
-        return "a local name that the admin REST API supports, which is neither '.' nor '..' and contains no zero byte"
+        return "a local name that the admin REST API supports (neither '.' nor '..', and no zero bytes)"
     if _SURROGATE.search(local):
         return "a local name that can be encoded in UTF-8"
     return None

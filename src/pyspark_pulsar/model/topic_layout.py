@@ -99,7 +99,9 @@ def topic_layout(topic: TopicName, segments: Iterable[TopicSegment], where: str)
     if len({segment.id for segment in ordered}) < len(ordered):
         faults.append("a duplicate id")
     if faults:
-        raise ProtocolError(f"{where}: expected the segments of a scalable topic, got {faults[0]}")
+        raise ProtocolError(
+            f"{where}: expected the segments of a scalable topic, got {faults[0]}; report this as a bug"
+        )
     return TopicLayout(topic, tuple(ordered))
 
 

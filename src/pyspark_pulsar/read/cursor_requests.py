@@ -66,7 +66,9 @@ class PartitionCursor:
     def mark_delete(self) -> Position:
         """The mark-delete position of the last answer. The property raises `ValueError` before the first answer."""
         if self.log_end is None:
-            raise ValueError("expected an answer of a broker about the log end, got none yet")
+            raise ValueError(
+                "expected an answer of a broker about the log end, got none; report this as a bug"
+            )
         return self.log_end.mark_delete
 
     def close(self) -> None:

@@ -366,14 +366,18 @@ class LogEnds:
         partition, (first, end) = next(iter(spans.items()))
         others = f" and {len(spans) - 1} more" if len(spans) > 1 else ""
         why = (
-            "The broker has not loaded the whole topic, or a transaction is open since the first message. Only the "
-            "admin REST API shows which (option 'admin.url')"
+            "Either the broker has not loaded the whole topic, or a transaction is open since the first message"
             if self._admin is None
-            else "The broker may not have loaded the whole topic"
+            else "The broker has probably not loaded the whole topic"
+        )
+        advice = (
+            "unload the topic, or set admin.url to find open transactions"
+            if self._admin is None
+            else "or unload the topic"
         )
         return MessagesHidden(
             f"{partition}{others}: expected the broker to show messages of the entries from {first} up to {end}, got "
-            f"none within {self._client.request_seconds:.0f} s. {why}; wait and try again, or unload the topic"
+            f"none within {self._client.request_seconds:.0f} s. {why}; wait and try again, {advice}"
         )
 
     def _stored_ends(self, segments: Sequence[TopicPartition]) -> dict[TopicPartition, Position]:

@@ -165,7 +165,7 @@ def _select(
                     f"topic {topic}: no column can contain {omission.text()}; request other columns"
                 )
             raise SchemaError(
-                f"topic {topic} has no column {name}{suggestion(name, known)}; it has {', '.join(known)}"
+                f"topic {topic}: expected columns from {', '.join(known)}, got {name}{suggestion(name, known)}"
             )
     repeated = sorted(name for name, count in Counter(names).items() if count > 1)
     if repeated or not names:

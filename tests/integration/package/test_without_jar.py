@@ -42,7 +42,7 @@ def test_features_that_spark_lacks_are_refused(results: dict[str, object]) -> No
     if SPARK_ASKS_FOR_LIMITS:
         assert refused == {"refused limit": ""}
         return
-    wrapped = "triggerAvailableNowWrapper.enabled is on: expected it to be off with Spark 4.1"
+    wrapped = "triggerAvailableNowWrapper.enabled: expected false with Spark 4.1"
     for key, says in {
         "refused limit": "option 'maxRecordsPerTrigger' is 7: expected no limit of a micro-batch with Spark 4.1",
         "refused wrapper": wrapped,

@@ -164,7 +164,7 @@ def test_one_missing_topic_among_several(
         ('{"%s": "-3:0"}', ["ledger:entry", "-3:0"]),
         ('{"%s-other": "0:0"}', ["-other", "does not read"]),
         ("{}", ["none for"]),
-        ('{"%s": "999999999:0"}', ["whose last message is before that", "999999999:0"]),
+        ('{"%s": "999999999:0"}', ["because no message is at or after this position", "999999999:0"]),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )

@@ -41,15 +41,16 @@ def resolve_bound(
     unknown = sorted(partition.name for partition in offsets if partition not in read)
     if missing or unknown:
         raise OptionError(
-            f"option {key!r} does not fit the topic partitions that the query reads: expected a position for each, got "
-            + "; ".join(
+            f"option {key!r}: expected a position for each topic partition that the query reads, got "
+            + ", and ".join(
                 part
                 for part in (
                     f"none for {', '.join(missing)}" if missing else "",
-                    f"one for {', '.join(unknown)}, which it does not read" if unknown else "",
+                    f"one for {', '.join(unknown)}, which the query does not read" if unknown else "",
                 )
                 if part
             )
+            + "; correct the positions in the option"
         )
     return {partition: _position(offset, ends[partition]) for partition, offset in offsets.items()}
 
@@ -67,6 +68,6 @@ def check_reachable(
     for partition, position in starts_or_ends.items():
         if position > reachable[partition]:
             raise OptionError(
-                f"option {key!r}: expected a position of at most {reachable[partition]} for {partition}, whose last "
-                f"message is before that, got {position}"
+                f"option {key!r}: expected a position of at most {reachable[partition]} for {partition}, because no "
+                f"message is at or after this position, got {position}; correct the position"
             )

@@ -26,7 +26,7 @@ def refuse_for_scalable(options: ReadOptions, topic: TopicName) -> None:
     if options.read_from not in (AUTO, BROKER):
         raise _refused(topic, f"readFrom={options.read_from}", f"{_NO_LEDGERS}; leave readFrom out")
     if options.behind_table is not None:
-        raise _refused(topic, "behindTable", "a scalable topic has no table; leave it out")
+        raise _refused(topic, "behindTable", "a scalable topic has no table; leave behindTable out")
     if options.names_tables and options.read_from != BROKER:
         raise _refused(
             topic,
@@ -34,7 +34,7 @@ def refuse_for_scalable(options: ReadOptions, topic: TopicName) -> None:
             "a scalable topic has no table; leave out the options of tables, or set readFrom=broker",
         )
     if options.read_compacted:
-        raise _refused(topic, "readCompacted=true", "segments are not compacted; leave it out")
+        raise _refused(topic, "readCompacted=true", "segments are not compacted; leave readCompacted out")
     subscriptions = {
         "subscriptionName": options.subscription_name,
         "startingSubscription": options.starting_subscription,
@@ -45,7 +45,7 @@ def refuse_for_scalable(options: ReadOptions, topic: TopicName) -> None:
                 "the subscriptions belong to the topic's controller, which moves them from segment to segment"
             )
             raise _refused(
-                topic, f"{key}={name}", f"{why}; leave it out, and start by startingOffsets or a time"
+                topic, f"{key}={name}", f"{why}; leave {key} out, and start at startingOffsets or at a time"
             )
 
 

@@ -99,7 +99,7 @@ def warn_of_omitted(topic: str, resolved: ReadSchema, options: ReadOptions) -> N
     _warned.add((topic, omitted))
     more = f" and {len(omitted) - _SHOWN_FIELDS} more" if len(omitted) > _SHOWN_FIELDS else ""
     _log.warning(
-        "topic %s: fields that no column holds are left out: %s%s",
+        "Leaving out fields that no column can contain: topic %s: %s%s",
         topic, ", ".join(omission.text() for omission in omitted[:_SHOWN_FIELDS]), more,
     )  # fmt: skip
 

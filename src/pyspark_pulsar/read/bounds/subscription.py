@@ -66,7 +66,7 @@ def subscription_positions(
     if missing:
         raise OptionError(
             f"{_OPTION}: expected a durable subscription {name!r} of every topic partition that the query reads, got "
-            f"none of {', '.join(missing)}; correct the name, or start at startingOffsets"
+            f"no subscription of {', '.join(missing)}; correct the name, or start at startingOffsets"
         )
     # If a cursor is in a new, empty ledger, its position is after the end, which is in the previous ledger.
     return {
@@ -109,7 +109,8 @@ def parse_cursor(stats: Mapping[str, Any], name: str, where: str) -> tuple[Posit
         ranges = str(cursor.get("individuallyDeletedMessages") or "[]")
     except (KeyError, AttributeError, ValueError) as fault:
         raise ProtocolError(
-            f"{where}: expected cursors as Pulsar 3.0 and later list them, got another answer ({fault!r})"
+            f"{where}: expected cursors as Pulsar 3.0 and later list them, got another answer ({fault!r}); "
+            f"check that admin.url names the admin REST API of Pulsar"
         ) from None
     return Position(ledger, entry + 1), ranges[1:-1]
 
@@ -127,16 +128,20 @@ def _from_admin(
         start, ranges = cursor
         if ranges:
             _log.warning(
-                "%s: subscription %r has acknowledged messages individually after %s (%s). The query begins at %s and "
-                "reads them again.",
-                partition, name, start, ranges, start,
+                "Subscription %r has acknowledged messages individually after its position. The query begins at this "
+                "position, and reads these messages again: %s, position %s, acknowledged ranges %s",
+                name, partition, start, ranges,
             )  # fmt: skip
         return start
 
     try:
         return dict(zip(partitions, map_concurrently(read_cursor, partitions, _AT_ONCE), strict=True))
     except PermissionDenied as fault:
-        _log.warning("%s: reading the position of subscription %r from the brokers: %s", _OPTION, name, fault)
+        _log.warning(
+            "Reading the position of subscription %r from the brokers, because the admin REST API refuses: %s",
+            name,
+            fault,
+        )
         return None
 
 
@@ -205,8 +210,8 @@ def _joined(subscribing: PendingSubscription, name: str) -> EntryConsumer:
         return subscribing.consumer()
     except SubscriptionBusy as fault:
         raise SubscriptionBusy(
-            f"{_OPTION}: expected subscription {name!r} without consumers, because a broker reports its position only "
-            f"to its consumer; stop the other consumers, or set admin.url, which also reports the position: {fault}"
+            f"{_OPTION}: expected subscription {name!r} without consumers, got another consumer ({fault}). A broker "
+            f"reports the position only to the subscription's consumer; stop the other consumers, or set admin.url"
         ) from None
 
 

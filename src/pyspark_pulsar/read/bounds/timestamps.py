@@ -54,12 +54,12 @@ def check_names(key: str, bound: TimeBound | None, partitions: Sequence[TopicPar
     unknown = [name.name for name, _ in bound.by_name if name not in read]
     if missing or unknown:
         raise OptionError(
-            f"option {key!r} does not fit the topics that the query reads: expected a time for each topic or topic "
-            f"partition, got "
-            + "; ".join(
+            f"option {key!r}: expected a time for each topic or topic partition that the query reads, got "
+            + ", and ".join(
                 ([f"none for {', '.join(missing)}"] if missing else [])
-                + ([f"one for {', '.join(unknown)}, which it does not read"] if unknown else [])
+                + ([f"one for {', '.join(unknown)}, which the query does not read"] if unknown else [])
             )
+            + "; correct the times in the option"
         )
 
 

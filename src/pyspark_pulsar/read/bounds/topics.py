@@ -49,7 +49,7 @@ def named_topics(options: ReadOptions) -> list[TopicName]:
             refuse_for_scalable(options, topic)
         elif not topic.is_persistent:
             raise OptionError(
-                f"topic {topic}: expected a persistent topic, got one whose messages have no position, and cannot be "
+                f"topic {topic}: expected a persistent topic, got a non-persistent topic, whose messages cannot be "
                 f"read again if a task fails; use a persistent topic ({page('streaming', 'Non-persistent topics')})"
             )
     return topics
@@ -76,17 +76,17 @@ def pattern_namespaces(
 
     if pattern.namespace is None and options.admin_url is None:
         raise OptionError(
-            f"option 'topicsPattern': the pattern {pattern.text!r} covers several namespaces: expected option "
-            f"admin.url too, got none; only the admin REST API lists the namespaces of a tenant. Set admin.url, or "
-            f"name one namespace as plain text"
+            f"option 'topicsPattern': expected option admin.url too, got none. The pattern {pattern.text!r} covers "
+            f"several namespaces, which only the admin REST API lists; set admin.url, or name one namespace as plain "
+            f"text"
         )
     try:
         return pattern.namespaces(of_tenant)
     except PermissionDenied as fault:
         raise PermissionDenied(
-            f"option 'topicsPattern': {pattern.text!r} is for several namespaces, but this role may not list the "
-            f"namespaces of tenant {pattern.tenant}: {fault}. Grant the permission, or name one namespace as plain "
-            f"text, which needs only the broker"
+            f"option 'topicsPattern': {pattern.text!r} covers several namespaces, but this role is not allowed to list "
+            f"the namespaces of tenant {pattern.tenant} ({fault}); grant the permission, or name one namespace as "
+            f"plain text"
         ) from None
 
 
@@ -158,8 +158,8 @@ def require_topics(topics: list[TopicName], options: ReadOptions) -> list[TopicN
     if not topics:
         pattern = options.topics_pattern.text if options.topics_pattern else ""
         raise TopicNotFoundError(
-            f"option 'topicsPattern' matches no topic: expected at least one topic that matches {pattern!r}; the "
-            f"pattern must match the whole name, for example 'persistent://public/default/orders-.*', and a namespace "
-            f"that has only letters, digits and - = : . _ is plain text"
+            f"option 'topicsPattern' matches no topic: expected at least one topic that matches {pattern!r}, got none. "
+            f"A namespace of letters, digits and - = : . _ is plain text, not a pattern; use a pattern that "
+            f"matches whole names, for example 'persistent://public/default/orders-.*'"
         )
     return topics

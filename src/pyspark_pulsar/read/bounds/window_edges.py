@@ -175,10 +175,8 @@ class WindowEdges:
             return
         self._warned = True
         _log.warning(
-            "Skipping ledgers outside of the requested times. The read assumes that a message is stored within %d ms "
-            "(clockSlackMs) of its publish time, and checks the entries beside the skipped ledgers. A message with a "
-            "larger delay, for example after an interrupted replication, may not be found. Set clockSlackMs to the "
-            "longest delay of a message",
+            "Skipping ledgers outside of the requested times. The read can miss messages that were stored more than "
+            "%d ms (clockSlackMs) after their publish times. Set clockSlackMs to the longest delay of a message",
             self._given_ms,
         )
 

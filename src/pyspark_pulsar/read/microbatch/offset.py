@@ -91,8 +91,8 @@ class StreamOffset:
         version = document.get("version")
         if version not in (VERSION, VERSION_WITH_TIME, VERSION_WITH_SEGMENTS):
             raise ProtocolError(
-                f"checkpoint: expected an offset of version {VERSION} to {VERSION_WITH_SEGMENTS}, got {version!r}; it "
-                f"was written by another source or a newer pyspark-pulsar: upgrade, or start with a new checkpoint"
+                f"checkpoint: expected an offset of version {VERSION} to {VERSION_WITH_SEGMENTS}, got version "
+                f"{version!r} of another source or of a newer pyspark-pulsar; upgrade, or start with a new checkpoint"
             )
         from_text, before_text = (
             document.get(key) if version != VERSION else None for key in ("publishedFrom", "publishedBefore")

@@ -100,7 +100,7 @@ def stream_reader_class(*, is_conversation: bool) -> type[PulsarStreamReader]:
 
 def _wrapped() -> OptionError:
     return OptionError(
-        "spark.sql.streaming.triggerAvailableNowWrapper.enabled is on: expected it to be off with Spark 4.1 without "
-        "the jar of this package. Otherwise Spark requests an end before it passes the query's position; turn it "
-        "off, start the session with pyspark_pulsar.configure, or use Spark 4.2 or later"
+        "spark.sql.streaming.triggerAvailableNowWrapper.enabled: expected false with Spark 4.1 without the jar of this "
+        "package, got true. With true, Spark requests an end before it passes the query's position; set false, start "
+        "the session with pyspark_pulsar.configure, or use Spark 4.2 or later"
     )

@@ -72,8 +72,8 @@ def bookie_entries(
     addresses = _addresses(options, bookies, guessed=striping is None)
     if not addresses:
         raise LedgerUnavailable(
-            f"{partition}, ledger {ledger.id}: expected the ids of bookies, got none; read it from another place "
-            f"(option readFrom)"
+            f"{partition}, ledger {ledger.id}: expected the bookies that store the ledger, got none; read the "
+            f"ledger from another location (option readFrom)"
         )
     entry_range = ledger_entry_range(partition, ledger, first, last)
     timeout_seconds = options.bookie_timeout_ms / 1000

@@ -369,7 +369,8 @@ class BrokerEntries:
         raise DataLossError(
             f"{self._partition}: expected messages from {self._next} up to {self._end}, but the topic "
             f"now ends at {tail.end}. The messages were removed after the read was planned (retention or truncation), "
-            f"or the topic was created again"
+            f"or the topic was created again; run a batch query again, or start a "
+            f"streaming query with a new checkpoint"
         )
 
     def _segment_may_continue(self, mark_delete: Position) -> bool:
@@ -389,8 +390,9 @@ class BrokerEntries:
             return False
         raise DataLossError(
             f"{self._partition}: expected messages from {self._next} up to {self._end}, but the broker has moved on to "
-            f"{mark_delete}. The messages were removed after the read was planned (retention or truncation), or the "
-            f"topic was created again"
+            f"{mark_delete}. The messages were removed after the read was planned (retention or truncation), "
+            f"or the topic was created again; run a batch query again, or start a "
+            f"streaming query with a new checkpoint"
         )
 
     def _make_room(self) -> None:

@@ -105,7 +105,7 @@ def contiguous(
     def gap(got: str) -> LedgerUnavailable:
         return LedgerUnavailable(
             f"{partition}, ledger {ledger.id} of {ledger.entries} entries, read from {place}: expected entry "
-            f"{expected}, got {got}; read it from another place (option readFrom)"
+            f"{expected}, got {got}; read the ledger from another location (option readFrom)"
         )
 
     with closing(source):

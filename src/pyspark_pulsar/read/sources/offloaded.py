@@ -95,9 +95,9 @@ class TieredCopy:
             return
         if self.index.first_missing is not None:
             raise LedgerUnavailable(
-                f"{self.where}, entry {self.index.first_missing}: expected it in the copy in tiered storage. The "
-                f"offloader left it and all later entries out, because it is longer than a block. Read the ledger from "
-                f"elsewhere (readFrom=auto, bookie or broker), and offload it again with a larger block size"
+                f"{self.where}, entry {self.index.first_missing}: expected the entry in the copy in tiered "
+                f"storage, got a copy that ends before the entry. The entry is longer than a block; read the ledger "
+                f"from elsewhere (readFrom=auto, bookie or broker), and offload the ledger again with larger blocks"
             )
         size = self.source.size(self.data_name, self.where)
         if size < self.size:

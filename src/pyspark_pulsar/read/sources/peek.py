@@ -77,8 +77,8 @@ def first_entry(
                 return None
             if time.monotonic() > deadline:
                 raise DeadlineExceeded(
-                    f"no entry of {partition.name} arrived before the deadline: expected the first one at or after "
-                    f"{position}; try again, or raise pollTimeoutMs"
+                    f"{partition.name}: expected an entry at or after {position} before the deadline, got none; try "
+                    f"again, or raise pollTimeoutMs"
                 )
         return _first_of(entries)
     finally:

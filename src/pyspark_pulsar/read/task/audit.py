@@ -213,7 +213,7 @@ class SplitAudit:
     def _fault(self, text: str) -> LedgerUnavailable:
         return LedgerUnavailable(
             f"{self._split.partition}: audit of the split from {self._split.start} up to {self._split.end}: expected "
-            f"{text}; the task fails because rows would be missing; report this as a bug"
+            f"{text}. The task fails, because rows would be missing; report this as a bug"
         )
 
     def document(self, error: str | None) -> AuditFile:

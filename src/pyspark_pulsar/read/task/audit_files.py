@@ -119,7 +119,10 @@ def _wrap_faults(path: str, purpose: str, action: Callable[[], T]) -> T:
     try:
         return action()
     except (OSError, pa.ArrowException) as fault:
-        raise OptionError(f"option 'auditPath': expected a folder {purpose}, got {path!r}: {fault}") from None
+        raise OptionError(
+            f"option 'auditPath': expected a folder {purpose}, got {path!r} ({fault}); correct the path, or the "
+            f"permissions of the folder"
+        ) from None
 
 
 def _open(path: str) -> tuple[fs.FileSystem, str]:

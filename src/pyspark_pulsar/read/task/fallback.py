@@ -172,7 +172,7 @@ class RangeReader:
         """
         location = planned.location
         if not isinstance(location, RowLocation):
-            raise TypeError(f"expected a location of rows, got {location!r}")
+            raise TypeError(f"expected a location of rows, got {location!r}; report this as a bug")
         unplaced = 0
         """Number of rows that were yielded after `RangeTally.reached`."""
 
@@ -314,8 +314,8 @@ class RangeReader:
         if not seconds:
             return None
         return _LocationAvoided(
-            f"{planned.location.title} returned nothing to this executor recently, so this executor avoids it for "
-            f"{seconds:.0f} s; if this executor can never reach it, set readFrom=broker"
+            f"{planned.location.title} returned nothing to this executor recently, so this executor reads from "
+            f"other locations for {seconds:.0f} s; set readFrom=broker if the executor can never reach that location"
         )
 
     def _place(self, planned: SplitRange) -> LocationKey:
@@ -325,7 +325,7 @@ class RangeReader:
         split_range = tally.split_range
         location = split_range.location
         if not isinstance(location, EntryLocation):
-            raise TypeError(f"expected a location of entries, got {location!r}")
+            raise TypeError(f"expected a location of entries, got {location!r}; report this as a bug")
         with closing(location.open(self._access, split_range.start, split_range.end)) as source:
             for entries in source:
                 if tally.take(entries):

@@ -141,15 +141,16 @@ class LossCheck:
             return {int(ledger["ledgerId"]) for ledger in info["ledgers"]}
         except (KeyError, TypeError, ValueError):
             raise ProtocolError(
-                f"reading the ledgers of {self._partition}: expected a JSON object with ledgers, got another answer"
+                f"reading the ledgers of {self._partition}: expected a JSON object with ledgers, got another answer; "
+                f"check that admin.url names the admin REST API of Pulsar"
             ) from None
 
     def _report(self, missing: Missing) -> None:
         report_loss(
             f"{self._partition}: expected {missing.text}, but retention or truncation has removed the ledger since the "
             f"read was planned",
-            "Set the topic's retention longer than queries run. To continue with the messages that are left, set "
-            "failOnDataLoss=false",
+            "Set the topic's retention to more than the duration of a query. To continue with the remaining messages, "
+            "set failOnDataLoss=false",
             fail=self._options.fail_on_data_loss,
         )
 

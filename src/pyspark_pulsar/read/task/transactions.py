@@ -36,7 +36,8 @@ class TopicTransactions:
         if self._outcomes is None:
             if self._options.admin_url is None:
                 raise LedgerUnavailable(
-                    "only the admin REST API reports the outcome of a transaction, and option 'admin.url' is not set"
+                    "option 'admin.url': expected an address, because only the admin REST API reports the outcome of a "
+                    "transaction, got none"
                 )
             self._admin = AdminClient(self._options, patience_ms=_TIMEOUT_MS)
             self._outcomes = TransactionOutcomes(self._admin, self._partition, self._load)

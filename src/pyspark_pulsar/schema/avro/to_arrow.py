@@ -62,7 +62,9 @@ _LOGICAL: Final = {
     ("long", "local-timestamp-nanos"): pa.timestamp("ns"),
 }
 
-_SUPPORTED: Final = "supported are primitives, enum, fixed, array, map, record, and unions of these"
+_SUPPORTED: Final = (
+    "register a schema of primitives, enums, fixed, arrays, maps, records, and unions of these types"
+)
 
 
 def record_schema(document: str, *, where: str) -> pa.Schema:
@@ -264,7 +266,7 @@ def _record(node: Mapping[str, Any], scope: Scope) -> pa.DataType:
     for member in declared:
         name = member.get("name") if isinstance(member, dict) else None
         if not isinstance(name, str) or name in members:
-            raise scope.refuse("fields with names of their own", repr(member), "register a valid Avro schema")
+            raise scope.refuse("fields with distinct names", repr(member), "register a valid Avro schema")
         kind, nullable = _type_of(member.get("type"), scope.below(name))
         members[name] = pa.field(name, kind, nullable=nullable)
     return pa.struct(list(members.values()))

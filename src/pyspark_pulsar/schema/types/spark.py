@@ -37,7 +37,7 @@ def spark_schema(output: pa.Schema) -> StructType:
     if not expected.equals(output, check_metadata=True):
         raise SchemaError(
             f"Arrow schema: expected {expected}, as Spark exchanges {struct.simpleString()}, got {output}; report this "
-            f"as a fault of the package"
+            f"as a bug"
         )
     return struct
 

@@ -51,7 +51,7 @@ def test_a_malformed_bound_is_refused(text: str, words: str) -> None:
 def test_json_must_name_exactly_the_partitions() -> None:
     with pytest.raises(OptionError, match=r"none for .*b-partition-1"):
         resolve("startingOffsets", '{"a": "5:1"}', [A, B], ENDS)
-    with pytest.raises(OptionError, match=r"one for .*/c, which it does not read"):
+    with pytest.raises(OptionError, match=r"one for .*/c, which the query does not read"):
         resolve("startingOffsets", '{"a": "5:1", "c": "1:1"}', [A], ENDS)
 
 

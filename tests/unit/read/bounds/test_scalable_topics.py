@@ -24,9 +24,9 @@ def test_a_scalable_topic_is_read_from_brokers(allowed: dict[str, str]) -> None:
     [
         ({"readFrom": "bookie"}, "leave readFrom out"),
         ({"readFrom": "tiered"}, "leave readFrom out"),
-        ({"readCompacted": "true"}, "leave it out"),
-        ({"subscriptionName": "s"}, "start by startingOffsets or a time"),
-        ({"startingSubscription": "s"}, "start by startingOffsets or a time"),
+        ({"readCompacted": "true"}, "leave readCompacted out"),
+        ({"subscriptionName": "s"}, "start at startingOffsets or at a time"),
+        ({"startingSubscription": "s"}, "start at startingOffsets or at a time"),
     ],
 )
 def test_an_unsupported_option_is_refused(refused: dict[str, str], advice: str) -> None:

@@ -56,7 +56,7 @@ def test_the_time_of_a_partition_overrides_the_time_of_its_topic() -> None:
         ('{"a": 1.5}', "sets 1.5 for topic 'a': expected a time"),
         ('{"a b": 1}', "a b"),
         ('{"a": 5}', r"none for persistent://public/default/b\b"),
-        ('{"a": 5, "b": 6, "c": 7}', "one for persistent://public/default/c, which it does not read"),
+        ('{"a": 5, "b": 6, "c": 7}', "one for persistent://public/default/c, which the query does not read"),
     ],
 )
 def test_malformed_times_are_refused(text: str, words: str) -> None:

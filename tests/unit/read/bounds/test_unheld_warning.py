@@ -24,7 +24,8 @@ def test_omitted_fields_are_logged_once(caplog: pytest.LogCaptureFixture) -> Non
         warn_of_omitted("once", schema_of(ORDER), OPTIONS)
     [line] = [record.getMessage() for record in caplog.records if record.levelno == logging.WARNING]
     assert (
-        "topic once: fields that no column holds are left out: amount (decimal(64, 2) has more than" in line
+        "Leaving out fields that no column can contain: topic once: amount (decimal(64, 2) has more than"
+        in line
     )
 
 

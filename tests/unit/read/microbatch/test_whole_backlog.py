@@ -66,7 +66,7 @@ def test_a_restart_of_a_wrapped_source_is_refused_before_it_reads(subscribed: li
     again = reader()
     again.latestOffset()
     with pytest.raises(
-        OptionError, match=r"triggerAvailableNowWrapper\.enabled is on: expected it to be off"
+        OptionError, match=r"triggerAvailableNowWrapper\.enabled: expected false with Spark 4\.1"
     ):
         again.partitions(SECOND, SECOND)
     assert subscribed == []
@@ -77,7 +77,7 @@ def test_the_first_run_of_a_wrapped_source_is_refused(subscribed: list[Any]) -> 
     new.latestOffset()
     new.initialOffset()
     with pytest.raises(
-        OptionError, match=r"triggerAvailableNowWrapper\.enabled is on: expected it to be off"
+        OptionError, match=r"triggerAvailableNowWrapper\.enabled: expected false with Spark 4\.1"
     ):
         new.latestOffset()
     assert subscribed == []

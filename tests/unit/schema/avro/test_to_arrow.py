@@ -148,7 +148,7 @@ def test_document_that_is_no_record(text: str) -> None:
 
 
 def test_fields_with_one_name_are_refused() -> None:
-    with pytest.raises(SchemaError, match="names of their own"):
+    with pytest.raises(SchemaError, match="distinct names"):
         record_schema(document(("f", "int"), ("f", "long")), where="t")
 
 

@@ -100,11 +100,11 @@ def check_missed(
         missed = sorted(set(range(max(known) + 1, max(there) + 1)) - there) if known and there else []
         if missed:
             text = (
-                f"{layout.topic}: expected all segments that appeared since the query's last trigger, but "
-                f"{', '.join(map(str, missed))} are already removed with their messages"
+                f"{layout.topic}: expected all segments that appeared since the query's last trigger, but the "
+                f"messages of {', '.join(map(str, missed))} were already removed"
             )
             advice = (
-                "Set the namespace's retention longer than the query's pauses. To continue with the remaining "
+                "Set the namespace's retention to more than the query's longest pause. To continue with the remaining "
                 "messages, set failOnDataLoss=false"
             )
             report_loss(text, advice, fail=fail)

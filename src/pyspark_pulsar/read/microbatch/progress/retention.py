@@ -100,7 +100,7 @@ class RetentionWatch:
             elif partition not in self._warned and not horizon.is_immediate:
                 self._warned.add(partition)
                 _log.warning(
-                    "the query lags by %s, and messages may be deleted unread at a lag of more than %s: %s; %s",
+                    "the query lags by %s, and messages can be deleted unread at a lag of more than %s: %s; %s",
                     _text(lag), horizon, partition, self._advice(),
                 )  # fmt: skip
 
@@ -122,13 +122,13 @@ class RetentionWatch:
         self._horizons[namespace] = horizon
         if horizon.is_immediate:
             _log.warning(
-                "namespace %s retains no messages (looked up by topic %s): messages that no subscription keeps may be "
+                "namespace %s retains no messages (looked up by topic %s): messages that no subscription keeps can be "
                 "deleted before the query has read them; %s", namespace, partition.topic, self._advice(),
             )  # fmt: skip
 
     def _advice(self) -> str:
         if self._is_held:
-            return "raise the namespace's message TTL, which also expires messages of subscriptions, or its retention"
+            return "raise the namespace's retention, or its message TTL, after which messages of subscriptions expire"
         return (
             "set option subscriptionName, so that a subscription keeps the messages, or raise the retention"
         )

@@ -151,12 +151,12 @@ class SubscriptionCursors:
         if cursor <= position or not self._has_messages(partition, position, cursor):
             return
         _log.warning(
-            "%s: subscription %r is at %s, but the query continues at %s, from its checkpoint or its starting offsets. "
-            "The messages between them are read again, unless retention has removed them: the subscription did not "
-            "keep them. Another query or consumer has used it, or this checkpoint is older than the subscription.",
+            "Messages are read again, unless retention has removed them, because the query begins before its "
+            "subscription's position. Another query or consumer has used the subscription, or the checkpoint is older "
+            "than the subscription: %s, subscription %r at %s, query at %s",
             partition, self._subscription, cursor, position,
         )  # fmt: skip
 
 
 def _warn_of_lag(partition: TopicPartition, fault: ConnectionFailed) -> None:
-    _log.warning("%s: moving the cursor failed; it moves with the next micro-batch: %s", partition, fault)
+    _log.warning("Moving the subscription failed; the next micro-batch moves it: %s: %s", partition, fault)

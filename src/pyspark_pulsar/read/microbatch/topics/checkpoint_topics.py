@@ -93,14 +93,14 @@ def without_deleted(
     gone = deleted(missing) if missing else set()
     for partition in sorted(gone.difference(drained)):
         text = (
-            f"{partition}: the query has read up to {former[partition]}, and then the topic was deleted; its later "
-            f"messages are lost"
+            f"{partition}: the query has read up to {former[partition]}, and later messages were deleted with "
+            f"the topic"
         )
         if fail:
             raise DataLossError(
                 f"{text}. Start with a new checkpoint, or set failOnDataLoss=false to continue without the topic"
             )
-        _log.warning("%s. failOnDataLoss=false: the query continues without it.", text)
+        _log.warning("%s. failOnDataLoss=false: the query continues without the topic.", text)
     return {partition: position for partition, position in former.items() if partition not in gone}
 
 

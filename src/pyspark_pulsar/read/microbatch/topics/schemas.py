@@ -111,11 +111,11 @@ class SchemaWatch:
         except SchemaError as fault:
             if self._skips_bad_rows:
                 return
-            why = f" ({fault})"
+            why = f" ({_without_topic(fault, topic)})"
         raise SchemaError(
             f"topic {topic}, which the query has just found: expected a schema compatible with the query's "
-            f"initial schema {schema_text(started)}, got {schema_text(info)}{why}; start the query again if the "
-            "topics are one table, exclude the topic, or start a query with allowDifferentTopicSchemas=true"
+            f"initial schema {schema_text(started)}, got {schema_text(info)}{why}; restart the query if the "
+            "topics have a common schema, exclude the topic, or start a query with allowDifferentTopicSchemas=true"
         )
 
     def _check_in_turn(self) -> None:
@@ -161,11 +161,16 @@ class SchemaWatch:
                     return differences(before, pa.schema([*before, *added]))
                 after = self._columns(topic, united({_STARTED: started, str(topic): info})[0])
         except SchemaError as fault:
-            return f"the query cannot read it ({fault})"
+            return f"the query cannot read it ({_without_topic(fault, topic)})"
         return differences(before, after)
 
     def _columns(self, topic: TopicName, info: SchemaInfo | None) -> pa.Schema:
         return resolve_read_schema(info, topic=str(topic)).value_columns
+
+
+def _without_topic(fault: SchemaError, topic: TopicName) -> str:
+    """Return the text of an error without the topic, which the surrounding text names."""
+    return str(fault).removeprefix(f"topic {topic}: ").removeprefix(f"topic {topic}, ")
 
 
 def differences(before: pa.Schema, after: pa.Schema) -> str:

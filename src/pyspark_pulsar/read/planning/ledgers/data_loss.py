@@ -20,8 +20,8 @@ from pyspark_pulsar.read.loss_report import report_loss
 from pyspark_pulsar.read.planning.ledgers.topic_ledgers import TopicLedgers
 
 _KEEP_LONGER: Final = (
-    "Set the topic's retention longer than queries are stopped. "
-    "To continue with the messages that are left, set failOnDataLoss=false"
+    "Set the topic's retention to more than the longest pause of its queries. "
+    "To continue with the remaining messages, set failOnDataLoss=false"
 )
 _NOTHING: Final[Mapping[int, Ledger]] = {}
 
@@ -134,10 +134,10 @@ def advance_positions(
             )
             report_loss(
                 text,
-                "Start with a new checkpoint to read it from a position that you choose, or set "
-                "failOnDataLoss=false to read it from its first message on",
+                "To choose the position, start with a new checkpoint. To read the topic from its first message on, "
+                "set failOnDataLoss=false",
                 fail=fail,
-                consequence="it is read from its first message on",
+                consequence="the topic is read from its first message on",
             )
             starts[partition] = EARLIEST
     return positions, starts

@@ -132,7 +132,9 @@ class KnownLedgers:
         except PermissionDenied as fault:
             if self._options.read_from not in (AUTO, BROKER):
                 raise
-            self._report(f"all is read from the broker, with one split for each topic partition: {fault}")
+            self._report(
+                f"all messages are read from the broker, with one split for each topic partition: {fault}"
+            )
             return {}
         return {request.partition: self._present[request.partition] for request in listed}
 
@@ -179,7 +181,8 @@ class KnownLedgers:
                 answers[partition] = self._ahead[partition].answer.result(left)
             except TimeoutError:
                 raise DeadlineExceeded(
-                    f"the ledgers of {partition}: expected the admin REST API to list them in time"
+                    f"reading the ledgers of {partition}: expected an answer of the admin REST API within {seconds} s, "
+                    f"got none; check the load of the brokers"
                 ) from None
             except PulsarError:
                 self.forget_ahead([partition])

@@ -201,7 +201,8 @@ def parse_ledgers(info: Mapping[str, Any], stats: Mapping[str, Any], where: str)
         compaction = _compacted(stats)
     except (KeyError, TypeError, ValueError, AttributeError) as fault:
         raise ProtocolError(
-            f"{where}: expected ledgers as Pulsar 3.0 and later list them, got another answer ({fault!r})"
+            f"{where}: expected ledgers as Pulsar 3.0 and later list them, got another answer ({fault!r}); "
+            f"check that admin.url names the admin REST API of Pulsar"
         ) from None
     return TopicLedgers(tuple(ledgers), *compaction, created=_instant(info.get("creationDate")))
 

@@ -251,14 +251,14 @@ def _answering(
         why = "" if directory.fault is None else f" ({directory.fault})"
         notes.append(
             f"the addresses of bookies {', '.join(sorted(nameless))} are unknown, and their ids are not addresses"
-            f"{why}; set the addresses in bookieAddresses, or see {page('bookies', 'Bookie addresses')}; ledgers that "
-            f"only these bookies store are read from the broker"
+            f"{why}. Ledgers that only these bookies store are read from the broker; set the addresses in "
+            f"bookieAddresses ({page('bookies', 'Bookie addresses')})"
         )
     down = [bookie for bookie in addresses if bookie not in up and bookie not in refused]
     if down:
         notes.append(
-            f"bookies {', '.join(down)} do not answer the driver; if they listen elsewhere, set bookieAddresses; "
-            f"ledgers that only these bookies store are read from the broker"
+            f"bookies {', '.join(down)} do not answer the driver. Ledgers that only these bookies store are read "
+            f"from the broker; if the bookies listen elsewhere, set bookieAddresses"
         )
     return up, tuple(notes)
 

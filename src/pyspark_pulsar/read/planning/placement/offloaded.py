@@ -59,7 +59,7 @@ def tiered_ledgers(
             if must:
                 raise LedgerUnavailable(
                     f"{topic}: expected the location of its offloaded ledgers, but neither tieredStorageUrl nor an "
-                    f"offload policy that this role may read (admin.url) contains the location; set tieredStorageUrl, "
+                    f"offload policy that this role can read (admin.url) contains the location; set tieredStorageUrl, "
                     f"or use readFrom=auto"
                 )
             continue

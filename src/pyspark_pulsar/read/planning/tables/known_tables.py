@@ -199,7 +199,7 @@ class PositionsOfTable(KnownTables):
     def ranges(
         self, partition: TopicPartition, start: Position, end: Position, window: TimeWindow
     ) -> list[FileRange]:
-        raise NotImplementedError("the table is read by Spark's own scan")
+        raise NotImplementedError("expected Spark's own scan to read the table; report this as a bug")
 
 
 def known_tables(options: ReadOptions) -> KnownTables:
@@ -243,8 +243,8 @@ def check_same_topic(
             return
     raise TierMismatch(
         f"{partition}: expected the topic of {place}, created at {tiered.created}, got a topic created at "
-        f"{ledgers.created}: it was deleted and made again; drop or rename the table (pyspark-pulsar tier drop), or "
-        f"read without tierCatalog"
+        f"{ledgers.created}. The topic was deleted and made again; drop or rename the table (pyspark-pulsar tier "
+        f"drop), or read without tierCatalog"
     )
 
 

@@ -60,7 +60,7 @@ class TieredRanges:
         except ColumnsUnavailable as fault:
             if self._options.read_from != AUTO or any(request.from_earliest for request in given):
                 raise
-            self._report(f"all is read from the topics' ledgers, and nothing from tables: {fault}")
+            self._report(f"all messages are read from the topics' ledgers, and none from tables: {fault}")
 
     def find_newer(self, rest: Iterable[RangeRequest], known: Mapping[TopicPartition, TopicLedgers]) -> bool:
         """Load tables again if ledgers after their end were removed, because a newer state may contain the rows.
@@ -126,7 +126,7 @@ class TieredRanges:
             report_loss(
                 f"{request.partition}: expected messages from {part.start} up to {part.end}, but the messages between "
                 f"{start} and {end} were removed before they were tiered",
-                "To continue with the messages that are left, set failOnDataLoss=false",
+                "To continue with the remaining messages, set failOnDataLoss=false",
                 fail=self._options.fail_on_data_loss,
             )
         return part

@@ -84,7 +84,7 @@ def test_a_lag_of_half_the_limit_is_logged(caplog: pytest.LogCaptureFixture) -> 
         watch.warn(LagReport(0, {A: Lag(10, 10, seconds)}))
     assert len(warnings(caplog)) == 2
     assert (
-        "lags by 31 s or 10 bytes, and messages may be deleted unread at a lag of more than 60 s: "
+        "lags by 31 s or 10 bytes, and messages can be deleted unread at a lag of more than 60 s: "
         in warnings(caplog)[0]
     )
 

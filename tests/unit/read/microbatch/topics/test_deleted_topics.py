@@ -33,7 +33,7 @@ def test_a_deleted_topic_is_an_error_or_left_out(caplog: pytest.LogCaptureFixtur
     with caplog.at_level(logging.WARNING):
         kept = without_deleted(FORMER, {A: Position(1, 6)}, lambda gone: gone, fail=False)
     assert kept == {A: Position(1, 5)}
-    assert "continues without it" in caplog.text
+    assert "continues without the topic" in caplog.text
 
 
 def test_a_deleted_topic_that_was_drained_is_no_loss(caplog: pytest.LogCaptureFixture) -> None:

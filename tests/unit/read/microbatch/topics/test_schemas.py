@@ -170,5 +170,5 @@ def test_a_topic_with_wider_types_than_the_initial_schema_stops_the_query() -> N
     registry = Registry(a=narrow, b=optional(1, id="long"))
     watch = SchemaWatch(resolve_read_schema(narrow, topic="t"), registry.latest_schema, lambda: registry.now)
     watch.check([A])
-    with pytest.raises(SchemaError, match=r"topic .*/b, which .* field id: .*; start the query again"):
+    with pytest.raises(SchemaError, match=r"topic .*/b, which .* field id: .*; restart the query"):
         watch.check([A, B])
