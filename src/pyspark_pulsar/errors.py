@@ -42,7 +42,7 @@ class PulsarError(Exception):
 
 
 class OptionError(PulsarError, ValueError):
-    """An option is unknown, missing or malformed, or contradicts another. Change the call."""
+    """An option is unknown, missing or malformed, or conflicts with another option. Change the call."""
 
 
 class TopicNameError(OptionError):
@@ -132,7 +132,7 @@ class WriterKilled(PulsarError):
 
 
 class TieringFailed(PulsarError):
-    """Tiering of a topic, or the upkeep of its table, failed for a reason without a class. The message names it."""
+    """Tiering of a topic, or the upkeep of its table, failed for a reason that has no error class. The message names the reason."""
 
 
 class ConnectionFailed(PulsarError):
@@ -188,12 +188,12 @@ class RepeatedEpochDiffers(CommitError):
 class JournalTaken(CommitError):
     """The journal of an exactly-once write belongs to another query or job.
 
-    Nothing is written, and its state is unchanged.
+    Nothing is written, and the state of the journal is unchanged.
     """
 
 
 class WriterFenced(CommitError):
-    """Another writer has taken over from this one, or its job is over. Nothing from this writer counts as written."""
+    """Another writer has taken over from this writer, or the job has ended. No row of this writer counts as written."""
 
 
 class CheckpointError(PulsarError):

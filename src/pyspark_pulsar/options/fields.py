@@ -76,7 +76,7 @@ def exactly_one(options: object, names: Iterable[str]) -> None:
         raise OptionError(f"none of the options {', '.join(keys)} is set; set exactly one of them")
     if len(given) > 1:
         raise OptionError(
-            f"options {' and '.join(given)} contradict each other; set exactly one of {', '.join(keys)}"
+            f"options {' and '.join(given)} conflict with each other; set exactly one of {', '.join(keys)}"
         )
 
 
@@ -85,7 +85,7 @@ def at_most_one(options: object, names: Iterable[str]) -> None:
     table = option_fields(type(options))
     given = [table[name].key for name in names if getattr(options, name) is not None]
     if len(given) > 1:
-        raise OptionError(f"options {' and '.join(given)} contradict each other; set only one of them")
+        raise OptionError(f"options {' and '.join(given)} conflict with each other; set only one of them")
 
 
 def both_or_none(options: object, names: Iterable[str]) -> None:

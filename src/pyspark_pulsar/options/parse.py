@@ -29,8 +29,8 @@ def parse_options(scope: type[T], given: Mapping[str, str]) -> T:
         given: Text by key, in any case. Spark's own options are ignored.
 
     Raises:
-        OptionError: If an option is unknown, duplicate, malformed or missing, or if options contradict each other. The
-            message spells the key as docs/options.md does, because Spark passes keys in lower case.
+        OptionError: If an option is unknown, duplicate, malformed or missing, or if options conflict with each other.
+            The message spells the key as docs/options.md does, because Spark passes keys in lower case.
 
     """
     by_key: dict[str, str] = {}

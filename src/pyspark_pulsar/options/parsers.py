@@ -143,7 +143,7 @@ def duration(value: str) -> int:
     """Parse a duration to milliseconds."""
     match = _DURATION.match(value.strip().lower())
     if match is None:
-        raise ValueError("milliseconds, or a duration with the unit ms, s, m, h or d, such as 30s")
+        raise ValueError("milliseconds, or a duration with the unit ms, s, m or min, h, or d, such as 30s")
     return int(match["number"]) * _MILLISECONDS[match["unit"] or "ms"]
 
 

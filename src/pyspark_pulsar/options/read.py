@@ -175,7 +175,7 @@ class ReadOptions(ProtobufOptions, SegmentOptions, TriggerOptions):
     receiver_queue_size: int = option(
         "pulsar.consumer.receiverQueueSize",
         whole(1, 1_000_000),
-        "Number of messages that the broker may send before the reader processes them.",
+        "Maximum number of messages that the broker sends before the reader has processed earlier messages.",
         default=50_000,
         aliases=("pulsar.reader.receiverQueueSize",),
     )
@@ -196,9 +196,9 @@ class ReadOptions(ProtobufOptions, SegmentOptions, TriggerOptions):
     subscription_name: str | None = option(
         "subscriptionName",
         text("a name such as orders-query"),
-        "Streams only: durable subscription whose cursor follows the query. The query creates a missing subscription, "
-        "and acknowledges messages when Spark has committed them. So Pulsar retains unread messages. The query does "
-        "not read from the subscription.",
+        "Streams only: durable subscription whose cursor follows the query, so that Pulsar retains unread messages. The "
+        "query creates the subscription if it is missing, and acknowledges the messages of committed micro-batches. The "
+        "query does not read messages from the subscription.",
         default=None,
         unset="no subscription: the query leaves no state in Pulsar",
         aliases=("predefinedSubscription",),

@@ -89,8 +89,8 @@ class SegmentOptions(BookieOptions):
         "clockSlackMs",
         whole(_LEAST_SLACK_MS, 31_536_000_000),
         "Tolerance for clock differences between producers and brokers, and for delivery delays, in milliseconds. The "
-        "read skips ledgers that are further than this outside the time bounds. It checks the entries next to skipped "
-        "ledgers, and opens more ledgers if those entries exceed the tolerance.",
+        "read skips a ledger if its distance from the time bounds exceeds the tolerance. The read checks the entries "
+        "next to skipped ledgers, and opens more ledgers if these entries exceed the tolerance.",
         default=600_000,
     )
     min_partitions: int | None = option(
@@ -136,8 +136,8 @@ class SegmentOptions(BookieOptions):
         "Location from which closed ledgers are read. `auto` reads rows of the topic's table (`tierCatalog`) from the "
         "table, offloaded ledgers from tiered storage, and other ledgers from bookies. If a location fails, `auto` "
         "falls back to the bookies or the broker. Each other value names the only location. The open ledger is always "
-        "read from the broker, but `columns` reads only the rows of the table. All values but `broker` need "
-        "`admin.url`; without it, `auto` reads from the broker.",
+        "read from the broker, but `columns` reads only the rows of the table. All values except `broker` need "
+        "`admin.url`. If `admin.url` is not set, `auto` reads from the broker.",
         default=AUTO,
     )
     fail_on_data_loss: bool = option(

@@ -45,7 +45,7 @@ class TriggerOptions(ConnectionOptions):
         "maxTriggerDelay",
         duration,
         "Streams only: longest time that a micro-batch waits for `minOffsetsPerTrigger`, from the last micro-batch on. "
-        "Set milliseconds, or a number with the unit `ms`, `s`, `m`, `h` or `d`.",
+        "Set milliseconds, or a number with the unit `ms`, `s`, `m` (or `min`), `h` or `d`.",
         default=15 * 60_000,
     )
 

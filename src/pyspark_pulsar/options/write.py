@@ -74,8 +74,8 @@ class WriteOptions(ProducerOptions):
         "deliveryGuarantee",
         choice("at-least-once", "exactly-once", "none"),
         "`at-least-once`: an epoch or job ends when the broker has stored every row; a retry can write rows twice. "
-        "`exactly-once`: either all rows of an epoch or job become visible once, or none. This needs transactions on "
-        "the broker. `none`: the write does not wait for the broker, and rows may be lost.",
+        "`exactly-once`: either all rows of an epoch or job become visible once, or no row does. The broker must "
+        "support transactions. `none`: the write does not wait for the broker, so rows can be lost.",
         default="at-least-once",
     )
     transaction_timeout_ms: int = option(
@@ -88,7 +88,7 @@ class WriteOptions(ProducerOptions):
     transaction_journal: str | None = option(
         "transactionJournal",
         text("a topic name such as persistent://public/default/orders-journal"),
-        "With `exactly-once`: prefix of the names of the three topics of the journal. Each query needs its own. "
+        "With `exactly-once`: prefix of the names of the three topics of the journal. Each query needs a separate journal. "
         "Required if rows name their topics.",
         default=None,
         unset="a name in the topic's namespace, made of Spark's query id and the topic; batch jobs that write to one "

@@ -162,7 +162,7 @@ def test_a_payload_that_unpacks_to_too_much_names_both_sizes_and_the_option() ->
         DecodeError,
         match=(
             r"orders-partition-2, ledger 7, entry 0: "
-            r".*at most 83886080 .* 2147483648 bytes; .*maxUncompressedMessageSize"
+            r".*at most 83886080 .* 2147483648 bytes .*; .*maxUncompressedMessageSize"
         ),
     ):
         rows_of(decoder(None), packed)

@@ -53,8 +53,8 @@ def test_aliases_of_peers() -> None:
             {**SERVICE, "topic": "a", "pulsar.consumer.replicateSubscriptionState": "true"},
             "expected subscriptionName, got none",
         ),
-        ({**SERVICE, "topic": "a", "topics": "b"}, "options topic and topics contradict each other"),
-        ({**SERVICE, "topic": "a", "topicsPattern": "b"}, "options topic and topicsPattern contradict"),
+        ({**SERVICE, "topic": "a", "topics": "b"}, "options topic and topics conflict with each other"),
+        ({**SERVICE, "topic": "a", "topicsPattern": "b"}, "options topic and topicsPattern conflict with"),
         ({**SERVICE, "serviceUrl": "pulsar://h:1", "topic": "a"}, "mean the same"),
         ({"service.url": "http://h:1", "topic": "a"}, "expected pulsar://host:port"),
         *(

@@ -183,7 +183,7 @@ def test_options_of_triggers_are_parsed() -> None:
     [
         (
             {"maxTriggerDelay": "soon"},
-            "expected milliseconds, or a duration with the unit ms, s, m, h or d, such as 30s",
+            "expected milliseconds, or a duration with the unit ms, s, m or min, h, or d, such as 30s",
         ),
         ({"maxRecordsPerTrigger": 0}, "a whole number from 1"),
         ({"minOffsetsPerTrigger": 6, "maxRecordsPerTrigger": 5}, "at most maxRecordsPerTrigger"),
