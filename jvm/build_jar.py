@@ -39,7 +39,7 @@ def build_jar() -> Path:
     javac = shutil.which("javac", path=f"{home}/bin" if home else None)
     if javac is None:
         raise SystemExit(
-            "expected javac of a JDK 17 or later in JAVA_HOME or on the PATH, got none; install one"
+            "building the jar: expected javac of JDK 17 or later in JAVA_HOME or on the PATH, got none; install a JDK"
         )
     sources = sorted(str(each) for each in _SOURCES.rglob("*.java"))
     with tempfile.TemporaryDirectory() as classes:
@@ -62,7 +62,8 @@ def _spark_jars() -> Path:
     found = find_spec("pyspark")
     if found is None or found.origin is None:
         raise SystemExit(
-            "expected PySpark in the build environment, whose jars the catalog is compiled against, got none"
+            "building the jar: expected PySpark in the build environment, because the Java sources use its jars, got "
+            "none; install pyspark"
         )
     return Path(found.origin).parent / "jars"
 

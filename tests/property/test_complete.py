@@ -146,7 +146,7 @@ def test_lost_ledgers_are_remembered() -> None:
     topic.write(1)
     topic.now += KEPT
     topic.retain()
-    with pytest.raises(DataLossError, match="which are not tiered yet"):
+    with pytest.raises(DataLossError, match="the first ledger that is not tiered"):
         topic.tier(None)
     topic.write(1)
     topic.roll()

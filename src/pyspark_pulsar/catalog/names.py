@@ -64,7 +64,7 @@ def parse_namespace(parts: Sequence[str]) -> Namespace:
     named = parts[0].split("/") if len(parts) == 1 else parts
     if len(named) != _PARTS or not all(named):
         raise TopicNameError(
-            f"{'.'.join(f'`{part}`' for part in parts)} is no namespace: expected `tenant/namespace` (one name in "
+            f"{'.'.join(f'`{part}`' for part in parts)} is not a namespace: expected `tenant/namespace` (one name in "
             f"backticks) or tenant.namespace; correct the name"
         )
     return Namespace.parse("/".join(named))

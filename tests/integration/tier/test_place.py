@@ -90,9 +90,7 @@ def test_an_empty_location_is_an_error(tier: Tier, tmp_path: Path) -> None:
     elsewhere.mkdir()
     empty = tables_in(elsewhere, table.format)
     for options in ({"tierCatalog": json.dumps(empty)}, {"tierTable": "{tenant}_{namespace}.{topic}s"}):
-        assert_fails(
-            every_way(tier, **options), f"expected table {note.table} .*id {table.id}.*got no table"
-        )
+        assert_fails(every_way(tier, **options), f"expected table {note.table} .*id {table.id}.*got no table")
         (status,) = tier_status(tier.options(**options), [TopicName.parse(tier.topic)])
         assert f"id {table.id}" in str(status.fault)
         # A start at a position whose ledger is gone assert_fails too. Where ledgers show that nothing is missing, no

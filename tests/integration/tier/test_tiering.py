@@ -92,7 +92,7 @@ def test_ledgers_removed_before_tiering_are_reported_as_lost(tier: Tier) -> None
     tier.trim()
     with pytest.raises(DataLossError, match="removed by retention"):
         tier.rows()
-    with pytest.raises(DataLossError, match="which are not tiered yet"):
+    with pytest.raises(DataLossError, match="the first ledger that is not tiered"):
         tier.run()
     tier.send(range(8 * ENTRIES, 10 * ENTRIES), batching_enabled=False)
     tier.run(failOnDataLoss="false")

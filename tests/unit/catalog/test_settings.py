@@ -58,7 +58,7 @@ def test_a_key_column_and_an_encoding_for_new_tables() -> None:
         (URL | {"starting.offsets": "x"}, "did you mean 'startingOffsets'"),
         (URL | {"system.topics": "x"}, "did you mean 'systemTopics'"),
         (URL | {"systemTopics": "perhaps"}, "'systemTopics' is 'perhaps': expected true or false"),
-        (URL | {"defaultNamespace": "public"}, "`public` is no namespace: expected `tenant/namespace`"),
+        (URL | {"defaultNamespace": "public"}, "`public` is not a namespace: expected `tenant/namespace`"),
         (URL | {"tenants": " "}, "comma-separated"),
         (URL | {"topic": "x"}, "each table sets itself; remove the setting"),
         (URL | {"subscribe": "x"}, "each table sets itself; remove the setting"),

@@ -175,7 +175,7 @@ def test_a_table_of_the_current_catalog(requests: list[ReadOptions], monkeypatch
         ("orders", {}, OptionError, "got a table of the catalog spark_catalog"),
         ("pulsar.`a/b`.`t$segments`", {}, OptionError, "got a system table"),
         ("pulsar.`a/b`.`non-persistent://t`", {}, OptionError, "got non-persistent://a/b/t"),
-        ("pulsar.a.t", {}, TopicNameError, "`a` is no namespace"),
+        ("pulsar.a.t", {}, TopicNameError, "`a` is not a namespace"),
         ("pulsar.`a/b`.t", {"topic": "t"}, OptionError, "expected no topic in addition to the table"),
         ("pulsar..t", {}, OptionError, "expected names separated by dots"),
     ],

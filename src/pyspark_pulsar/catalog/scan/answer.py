@@ -42,7 +42,7 @@ def windows_of(
     for partition, window in resolve_windows(options, partitions).items():
         by_window.setdefault(window, []).append(partition.index)
     if len(by_window) > _MOST_WINDOWS:
-        raise NotScannable(f"more than {_MOST_WINDOWS} topic partitions have different times")
+        raise NotScannable(f"the query has more than {_MOST_WINDOWS} different time ranges")
     if len(by_window) == 1:
         (window,) = by_window
         return [] if window == ALL_TIMES else [(window, None)]

@@ -109,7 +109,7 @@ def check_rows(positions: TieredPositions, partitions: Sequence[TopicPartition],
             raise NotScannable("the table has files without statistics of the positions of their rows")
         end = ends.get(int(least), EARLIEST) if least == most else least_end
         if Position(int(ledger), 0) >= end:
-            raise NotScannable("the table has rows after its positions")
+            raise NotScannable("the table has rows after the positions in its metadata")
 
 
 def holds_all(positions: TieredPositions, ends: Mapping[TopicPartition, Position]) -> bool:

@@ -28,7 +28,7 @@ def refuse_unchangeable(admin: AdminClient, topic: TopicName, action: str) -> No
     """Raise `CatalogUnsupported` if Pulsar reserves the topic for itself, or if the topic is one partition."""
     if topic.is_system:
         raise CatalogUnsupported(
-            f"topic {topic}: expected a topic of users to be {action}, got a topic that Pulsar reserves for itself; "
+            f"topic {topic}: expected a user topic to be {action}, got a topic that Pulsar reserves for itself; "
             "name another topic"
         )
     if topic.partition >= 0 and admin.topics.partitions(topic.without_partition()):

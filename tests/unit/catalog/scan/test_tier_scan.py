@@ -298,7 +298,7 @@ def test_rows_outside_of_the_positions_are_reported(texts: dict[str, str]) -> No
     for positions, reason in (
         (
             before.with_partitions({PARTITIONS[1]: TieredPartition(Position(8, 0))}),
-            "rows after its positions",
+            "rows after the positions in its metadata",
         ),
         (
             before.with_partitions({TopicPartition.parse(f"{TOPIC}-partition-5"): TieredPartition(END)}),
