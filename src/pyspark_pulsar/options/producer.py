@@ -48,7 +48,8 @@ class ProducerOptions(ProtobufOptions):
     batching_max_publish_delay_micros: int | None = option(
         "pulsar.producer.batchingMaxPublishDelayMicros",
         whole(1, 3_600_000_000),
-        "Maximum time for which a task delays rows, to fill entries with rows of its next record batches, in microseconds.",
+        "Maximum time for which a task delays rows, to fill entries with rows of its next record batches, in "
+        "microseconds.",
         default=None,
         unset="no delay: only rows of the same record batch share entries",
     )

@@ -196,9 +196,9 @@ class ReadOptions(ProtobufOptions, SegmentOptions, TriggerOptions):
     subscription_name: str | None = option(
         "subscriptionName",
         text("a name such as orders-query"),
-        "Streams only: durable subscription whose cursor follows the query, so that Pulsar retains unread messages. The "
-        "query creates the subscription if it is missing, and acknowledges the messages of committed micro-batches. The "
-        "query does not read messages from the subscription.",
+        "Streams only: durable subscription whose cursor follows the query, so that Pulsar retains unread messages. "
+        "The query creates the subscription if it is missing, and acknowledges the messages of committed "
+        "micro-batches. The query does not read messages from the subscription.",
         default=None,
         unset="no subscription: the query leaves no state in Pulsar",
         aliases=("predefinedSubscription",),

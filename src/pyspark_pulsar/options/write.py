@@ -88,8 +88,8 @@ class WriteOptions(ProducerOptions):
     transaction_journal: str | None = option(
         "transactionJournal",
         text("a topic name such as persistent://public/default/orders-journal"),
-        "With `exactly-once`: prefix of the names of the three topics of the journal. Each query needs a separate journal. "
-        "Required if rows name their topics.",
+        "With `exactly-once`: prefix of the names of the three topics of the journal. Each query needs a separate "
+        "journal. Required if rows name their topics.",
         default=None,
         unset="a name in the topic's namespace, made of Spark's query id and the topic; batch jobs that write to one "
         "topic share a journal",
