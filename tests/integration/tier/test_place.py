@@ -213,7 +213,7 @@ def test_a_table_made_from_anothers_definition_is_refused(tier: Tier) -> None:
     properties, schema, spec = table.properties, table.schema(), table.spec()
     catalog.drop_table(name)
     made = catalog.create_table(name, schema, partition_spec=spec, properties=properties)
-    words = "none, although its property pulsar.positions contains|whose id is"
+    words = "none, although the property pulsar.positions contains|whose id is"
     assert_fails(every_way(tier), words)
     made.append(rows)
     assert_fails(every_way(tier), words)

@@ -27,7 +27,7 @@ def test_permissive_keeps_the_bytes_of_bad_rows(caplog: pytest.LogCaptureFixture
         "orders-partition-2: messages that did not decode and have no value (mode=PERMISSIVE): 4; the first: "
         "ledger 7, entry 1: " in told
     )
-    assert told.endswith("; find its producer")
+    assert told.endswith("; correct the producer of the message")
 
 
 def test_dropmalformed_leaves_bad_rows_out(caplog: pytest.LogCaptureFixture) -> None:

@@ -167,7 +167,7 @@ def test_a_payload_that_unpacks_to_too_much_names_both_sizes_and_the_option() ->
     ):
         rows_of(decoder(None), packed)
     limited = decoder(None, intake=Intake(max_uncompressed=99))
-    with pytest.raises(DecodeError, match=r"at most 99 bytes .* for 100 bytes;"):
+    with pytest.raises(DecodeError, match=r"at most 99 bytes .* got 100 bytes uncompressed .*;"):
         rows_of(limited, entry(b"\0" * 100, (8, 1), (9, 100)))
 
 
