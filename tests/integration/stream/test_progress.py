@@ -200,7 +200,7 @@ def test_a_cursor_ahead_of_the_checkpoint_is_reported_and_stays(
     planned = plan(behind)
     assert planned["from"] == {filled: "earliest"}
     (text,) = [each.getMessage() for each in caplog.records if "subscription" in each.getMessage()]
-    assert f"is at {end['positions'][filled]}, but the query continues at earliest" in text
+    assert f"subscription {NAME!r} at {end['positions'][filled]}, query at earliest" in text
     assert backlog(admin, filled) == 0
     behind.stop()
     caplog.clear()
