@@ -60,14 +60,19 @@ class Fault:
 
 
 def draw_faults(rng: random.Random, count: int, requests: int) -> list[Fault]:
-    """Draw faults among the first `requests` requests. Half of them follow soon after another one."""
+    """Draw faults among the first `requests` requests.
+
+    Half of the faults follow soon after another one. Most cases have few kinds of faults, so that more of the cases
+    have several faults of the same kinds, as in swarm testing.
+    """
+    kinds = rng.sample(list(Kind), rng.choice((1, 2, 3, 3, len(Kind))))
     faults: list[Fault] = []
     for _ in range(count):
         if faults and rng.random() < 0.5:
             request = faults[-1].request + 1 + rng.randrange(_BURST)
         else:
             request = rng.randrange(requests)
-        faults.append(Fault(request, rng.choice(list(Kind)), rng.randrange(60)))
+        faults.append(Fault(request, rng.choice(kinds), rng.randrange(60)))
     return faults
 
 

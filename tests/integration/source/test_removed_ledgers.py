@@ -347,6 +347,48 @@ def test_available_now_over_a_quiet_topic_loses_nothing(
     assert "passed" not in end
 
 
+@pytest.mark.parametrize("asks_admin", [False, True])
+@pytest.mark.parametrize("acknowledged", ["by the query", "by another consumer too"])
+def test_a_stopped_query_with_a_subscription_loses_nothing(
+    watched: Watched, small_ledgers: LocalPulsar, acknowledged: str, asks_admin: bool
+) -> None:
+    """Brokers delete the closed ledger that the query has read, and none after the subscription's cursor."""
+    options = ReadOptions(
+        service_url=small_ledgers.service_url,
+        admin_url=small_ledgers.admin_url if asks_admin else None,
+        topic=watched.name,
+        starting_offsets=FROM_EARLIEST,
+        subscription_name="query",
+    )
+
+    def run(start: dict[str, Any]) -> tuple[dict[str, Any], list[bytes]]:
+        stream = PulsarStreamReader(options, resolve_source_schema(options))
+        try:
+            end = stream.latestOffset(start, ReadAllAvailable())
+            rows = rows_of(stream, start, end)
+            # Spark's next trigger acknowledges the messages of the committed micro-batch.
+            stream.latestOffset(end, ReadAllAvailable())
+            return end, rows
+        finally:
+            stream.stop()
+
+    watched.send(3)
+    reached, rows = run(StreamOffset(start=FROM_EARLIEST).to_json())
+    assert rows == [b"0", b"1", b"2"]
+    if acknowledged == "by another consumer too":
+        watched.send(1)
+        path = watched.name.replace("://", "/")
+        assert watched.admin.request("POST", f"{path}/subscription/query/skip_all").status < 300
+    watched.admin.unload(watched.name)
+    watched.send(1)
+    watched.trim()
+    if acknowledged == "by the query":
+        assert run(reached)[1] == [b"0"]
+    else:
+        with pytest.raises(DataLossError, match=r"is gone|were removed"):
+            run(reached)
+
+
 @pytest.mark.parametrize("fails", [True, False])
 @pytest.mark.parametrize("asked", ["a limit", "an event time"])
 def test_messages_removed_while_a_trigger_counts_or_searches(

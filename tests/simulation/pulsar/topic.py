@@ -56,6 +56,8 @@ class Topic:
     name: str
     entries: list[Entry] = field(default_factory=list)
     """The entries of all existing ledgers."""
+    removed: list[Entry] = field(default_factory=list)
+    """The entries of deleted ledgers."""
     ledger: int = 0
     epoch: int | None = None
     cursors: dict[str, At] = field(default_factory=dict)
@@ -175,6 +177,7 @@ class Topic:
         removed = [entry.at for entry in self.entries if entry.at[0] < least]
         if not removed:
             return
+        self.removed += self.entries[: len(removed)]
         del self.entries[: len(removed)]
         for consumer in self.consumers:
             if consumer.marked[0] < least:

@@ -6,6 +6,8 @@
     removed   the entries that were removed after the starts of  the tables' catalog, brokers
               ranges, if no table contains them; tables are
               loaded again before a removal is reported
+    retained  no removed entries, if the query's subscription    brokers
+              is at or before the start of the range
     loss      an error for removed messages                      -
     rights    an error if this role may not consume a topic      brokers, for ranges read from elsewhere
     plan      splits                                             see `planning.planner`
@@ -16,11 +18,14 @@
 A broker does not know the number of entries in a removed ledger (`RemovedEntries.is_unclear`). But the planner may have
 listed that ledger before its removal. So the planner's check decides whether such a range has lost messages. If the
 planner has not listed the ledger either, the range is reported as data loss.
+
+A query with a subscription has a stronger proof. Brokers never remove an entry after the cursor of a durable
+subscription. So if the cursor is at or before the start of a range, the removed ledger ended at the start.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 
 from pyspark_pulsar.model.position import Position
@@ -40,13 +45,22 @@ class CheckedPlanner:
     """A planner of the micro-batches of one query. Used by one thread."""
 
     def __init__(
-        self, options: ReadOptions, log_ends: LogEnds, readable_ends: ReadableEnds, planner: SplitPlanner
+        self,
+        options: ReadOptions,
+        log_ends: LogEnds,
+        readable_ends: ReadableEnds,
+        planner: SplitPlanner,
+        retained_from: Callable[[Collection[TopicPartition]], Positions],
     ) -> None:
-        """Store the parts of one query. The query closes them itself."""
+        """Store the parts of one query. The query closes them itself.
+
+        `retained_from` returns positions after which brokers remove no message before the query has read it.
+        """
         self._options = options
         self._log_ends = log_ends
         self._readable_ends = readable_ends
         self._planner = planner
+        self._retained_from = retained_from
 
     def plan(self, former: StreamOffset, reached: StreamOffset) -> list[PartitionPlan]:
         """Return the plan of the micro-batch from the offset `former` to the offset `reached`.
@@ -100,7 +114,20 @@ class CheckedPlanner:
             removed = self._log_ends.removed(starts)
             if not removed:
                 break
-        return starts, removed
+        return starts, self._without_retained(starts, removed)
+
+    def _without_retained(
+        self, starts: Positions, removed: dict[TopicPartition, RemovedEntries]
+    ) -> dict[TopicPartition, RemovedEntries]:
+        """Return the partitions of `removed` whose messages the query's subscription does not retain."""
+        present = [partition for partition, entries in removed.items() if entries.first_left is not None]
+        retained = self._retained_from(present)
+        whole = {
+            partition
+            for partition in present
+            if partition in retained and retained[partition] <= starts[partition]
+        }
+        return {partition: entries for partition, entries in removed.items() if partition not in whole}
 
     def _were_removed_since(self, starts: Positions, plans: Sequence[PartitionPlan]) -> bool:
         """Return whether ledgers were removed between the brokers' answers and the planner's list of ledgers.
@@ -115,4 +142,4 @@ class CheckedPlanner:
         }
         if not cut_off or self._options.read_compacted:
             return False
-        return bool(self._log_ends.removed(cut_off, anew=True))
+        return bool(self._without_retained(cut_off, self._log_ends.removed(cut_off, anew=True)))

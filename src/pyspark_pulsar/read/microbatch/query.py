@@ -50,8 +50,10 @@ class StreamQuery:
             self._micro_batches,
             PassedLedgers(options, client, log_ends, self.readable_ends, planner),
         )
-        self.planner = CheckedPlanner(options, log_ends, self.readable_ends, planner)
         self.progress = QueryProgress(options, client, planner.ledgers)
+        self.planner = CheckedPlanner(
+            options, log_ends, self.readable_ends, planner, self.progress.retained_from
+        )
 
     def close(self) -> None:
         self._micro_batches.close()

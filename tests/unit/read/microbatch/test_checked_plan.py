@@ -73,12 +73,14 @@ class Cluster:
         ]
 
 
-def planned(cluster: Cluster, **options: Any) -> list[PartitionPlan]:
+def planned(
+    cluster: Cluster, retained: dict[TopicPartition, Position] | None = None, **options: Any
+) -> list[PartitionPlan]:
     given = ReadOptions(service_url="pulsar://x:6650", topic="a", **options)
     parts: Any = cluster
     readable = ReadableEnds(given)
     try:
-        return CheckedPlanner(given, parts, readable, parts).plan(FORMER, REACHED)
+        return CheckedPlanner(given, parts, readable, parts, lambda _: retained or {}).plan(FORMER, REACHED)
     finally:
         readable.close()
 
@@ -148,3 +150,13 @@ def test_compacted_entries_are_no_loss_in_a_compacted_view() -> None:
     planned(cluster, read_compacted=True)
     assert [request.is_whole for request in cluster.planned[0]] == [False, False]
     assert len(cluster.asked) == 1
+
+
+def test_a_subscription_at_the_start_proves_that_nothing_was_removed_unread() -> None:
+    starts = {A: BEGIN, B: BEGIN}
+    assert [plan.partition for plan in planned(Cluster({A: SOME, B: UNCLEAR}), starts)] == [A, B]
+    with pytest.raises(DataLossError, match="at least 4 entries after 5:3:0 are gone"):
+        planned(Cluster({A: SOME, B: UNCLEAR}), {A: Position(5, 4), B: BEGIN})
+    # A subscription retains no message of a deleted topic.
+    with pytest.raises(DataLossError, match="was deleted"):
+        planned(Cluster({A: DELETED}), starts)

@@ -88,6 +88,13 @@ class QueryProgress:
         if self._cursors is not None:
             self._cursors.acknowledge(committed)
 
+    def retained_from(self, partitions: Collection[TopicPartition]) -> Positions:
+        """Return the position of each partition after which the query's subscription retains all messages.
+
+        Without a subscription, the result is empty. Raises the errors of `SubscriptionCursors.positions`.
+        """
+        return {} if self._cursors is None or not partitions else self._cursors.positions(partitions)
+
     def close(self) -> None:
         """Close the consumers of the subscription, which remains in Pulsar."""
         if self._cursors is not None:

@@ -8,7 +8,7 @@ and never moves back. The options and the checkpoint determine where a query beg
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any, Final
 
 from pyspark_pulsar.client.broker.client import BrokerClient
@@ -96,6 +96,23 @@ class SubscriptionCursors:
                 _warn_of_lag(partition, fault)
         if self._is_replicated:
             self._look_ahead()
+
+    def positions(self, partitions: Collection[TopicPartition]) -> dict[TopicPartition, Position]:
+        """Return the position of each cursor. Brokers do not remove the messages after a cursor.
+
+        Raises the errors of `follow`, and `ConnectionFailed` if a broker does not answer.
+        """
+
+        def position(partition: TopicPartition) -> Position:
+            if self._is_held(partition):
+                return self._cursors[partition].position()
+            cursor = self._client.retrying(lambda: self._hold_one(partition))
+            try:
+                return cursor.position()
+            finally:
+                cursor.close()
+
+        return dict(zip(partitions, map_concurrently(position, list(partitions), _AT_ONCE), strict=True))
 
     def _look_ahead(self) -> None:
         for partition, cursor in self._cursors.items():

@@ -1,0 +1,1 @@
+"""The simulated streaming query that reads from Pulsar, and mutations of the package."""
