@@ -456,7 +456,9 @@ class Cluster:
         answer.last_message_id.ledgerId, answer.last_message_id.entryId = ledger % 2**64, entry % 2**64
         marked = consumer.marked
         if consumer.durable:
-            marked = max(topic.cursors[consumer.subscription], topic.first)
+            # Deleting the ledger of a durable cursor does not move the cursor.
+            cursor = topic.cursors[consumer.subscription]
+            marked = topic.first if cursor == NOTHING else cursor
         answer.consumer_mark_delete_position.ledgerId = marked[0] % 2**64
         answer.consumer_mark_delete_position.entryId = (marked[1] - 1) % 2**64
         self._send(link, 30, getLastMessageIdResponse=answer)

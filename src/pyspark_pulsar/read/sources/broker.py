@@ -358,9 +358,9 @@ class BrokerEntries:
             return True
         if self._partition.is_segment:
             return self._segment_may_continue(tail.mark_delete)
-        # A cursor that begins at `earliest` is at the first existing ledger.
-        latest = self._end if self._next.is_earliest else self._next
-        self._is_hidden = tail.end.is_earliest and EARLIEST < tail.mark_delete <= latest
+        # The cursor is before the end of the range, so entries of the range still exist. If the cursor has also moved
+        # past the position, the ledger of the position was removed. `_skipped` then checks whether entries are missing.
+        self._is_hidden = tail.end.is_earliest and EARLIEST < tail.mark_delete < self._end
         if tail.end > self._next or self._is_hidden:
             self._resubscribe_if_starved()
             return True
