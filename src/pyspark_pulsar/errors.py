@@ -132,7 +132,7 @@ class WriterKilled(PulsarError):
 
 
 class TieringFailed(PulsarError):
-    """Tiering of a topic, or the upkeep of its table, failed. No other error class exists for the reason."""
+    """Tiering of a topic, or the upkeep of its table, failed. The message names the reason."""
 
 
 class ConnectionFailed(PulsarError):

@@ -59,7 +59,7 @@ def parse_path(text: str) -> CheckpointPath:
     """
     if not text.startswith(_PREFIX):
         raise OptionError(
-            f"path {text!r}: expected {_PREFIX}tenant/namespace/name, got another form; correct it"
+            f"path {text!r}: expected {_PREFIX}tenant/namespace/name, got another form; correct the path"
         )
     parts = [part for part in text.removeprefix(_PREFIX).split("/") if part]
     if len(parts) < _LEAST_PARTS or any(part in {".", ".."} for part in parts):

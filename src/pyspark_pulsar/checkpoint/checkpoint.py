@@ -362,9 +362,8 @@ class Checkpoint:
         if outcome is Outcome.TAKEN_OVER:
             require_owner(str(self.name), owner, logs.index.owner)
             raise CheckpointTakenOver(
-                f"{self._text(path)}: expected to be the owner when this change was written, but another application "
-                f"had taken the checkpoint over for a while; the change does not count. Stop one of the two queries, "
-                f"or use a separate checkpoint for each"
+                f"{self._text(path)}: another application had taken the checkpoint over when this change was written, "
+                f"so the change does not count; stop one of the two queries, or use a separate checkpoint for each"
             )
         if outcome not in {Outcome.DONE, Outcome.REPEATED}:
             raise refusal(outcome, self._text(path))

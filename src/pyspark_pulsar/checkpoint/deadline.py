@@ -41,7 +41,7 @@ class Deadline:
         if left <= 0:
             why = f"; the last attempt: {fault}" if fault else ""
             raise DeadlineExceeded(
-                f"{doing}: expected to finish within {self.seconds:.0f} s, got no answer by then{why}; check that the "
+                f"{doing}: expected to finish within {self.seconds:.0f} s, got no answer{why}; check that the "
                 f"brokers can be reached"
             )
         return left

@@ -32,8 +32,8 @@ _REFUSALS: Final[dict[Outcome, tuple[type[CheckpointError], str]]] = {
     Outcome.STALE: (
         CheckpointError,
         (
-            "expected the chunks to be kept until the file is complete, but the owner's upkeep released them, because "
-            "it did not know the upload; write the file again"
+            "expected the chunks to be kept until the file is complete, but the owner's upkeep did not know the upload "
+            "and released the chunks; write the file again"
         ),
     ),
 }
@@ -53,7 +53,7 @@ def path_not_found(path: str) -> CheckpointPathNotFound:
 def file_gone(path: str, file_id: str) -> CheckpointPathNotFound:
     """Return the error for an opened file that does not exist any more."""
     return CheckpointPathNotFound(
-        f"{path}: expected the file {file_id}, got none: it was deleted or replaced"
+        f"{path}: expected the file {file_id}, got none. The file was deleted or replaced; open the path again"
     )
 
 
@@ -72,7 +72,7 @@ def require_owner(checkpoint: str, owner: str | None, present: str) -> None:
         )
     if owner != present:
         raise CheckpointTakenOver(
-            f"{checkpoint}: expected to be its owner as {owner}, but {present or 'another owner'} has taken it over; "
-            f"nothing that this application writes counts any more. Stop one of the two queries, or use a separate "
-            f"checkpoint for each"
+            f"{checkpoint}: expected the owner {owner}, got {present or 'another owner'}, which has taken the "
+            f"checkpoint over. No write of this application counts any more; stop one of the two queries, or use a "
+            f"separate checkpoint for each"
         )

@@ -142,8 +142,7 @@ class Upload:
         Args:
             content: The writer of the content log.
             pieces: The bytes of each chunk, in order.
-            deadline: The time after
-            which the call fails.
+            deadline: The time after which the call fails.
 
         Raises the errors of `commit`.
         """

@@ -267,7 +267,7 @@ class SegmentOptions(BookieOptions):
         if start is not None and end is not None and start > end:
             raise OptionError(
                 "option 'startingTimestamp' is after 'endingTimestamp': expected an earlier or equal start, got "
-                f"{start} and {end} (Unix milliseconds); exchange or correct them"
+                f"{start} and {end} (Unix milliseconds); exchange or correct the times"
             )
 
     def check_read_from(self) -> None:

@@ -27,8 +27,8 @@ from programs.killable import ROUND, STARTED
 ROWS = 40
 """The new numbers of a round; the same number of earlier ones is sent again."""
 FENCED = (
-    "has taken it over",
-    "expected to be its owner",
+    "has taken the checkpoint over",
+    "expected the owner",
     "to be the only writer",
     "TransactionConflict",
     "Concurrent update to the log",

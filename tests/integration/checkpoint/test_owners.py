@@ -76,7 +76,7 @@ def test_a_second_driver_takes_over_and_a_reader_does_not(
         send_numbers(official, topic, range(3 * _ROWS))
         assert first.wait() != 0
         # By the checkpoint, or by Spark where it sees the other's file of the same micro-batch first.
-        assert re.search("has taken it over|CONCURRENT_STREAM_LOG_UPDATE", first.log_text()), (
+        assert re.search("has taken the checkpoint over|CONCURRENT_STREAM_LOG_UPDATE", first.log_text()), (
             first.end_of_log()
         )
         await_true(

@@ -73,6 +73,11 @@ def test_times_that_columns_cannot_hold_are_refused(time: str) -> None:
         options(endingOffsetsByTimestamp=f'{{"a": "{time}"}}')
 
 
+def test_a_wrong_topic_of_a_time_names_the_option() -> None:
+    with pytest.raises(OptionError, match=r"option 'startingOffsetsByTimestamp': topic 'foo://x'"):
+        options(startingOffsetsByTimestamp='{"foo://x": 5}')
+
+
 def test_a_pattern() -> None:
     pattern = parse_options(ReadOptions, {**SERVICE, "topicsPattern": " [ab] "}).topics_pattern
     assert pattern is not None

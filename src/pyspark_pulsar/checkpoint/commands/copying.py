@@ -123,7 +123,7 @@ def copy_out(
     """
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise OptionError(
-            f"folder {folder}: expected one that is empty or does not exist, got one with content; "
+            f"folder {folder}: expected an empty or missing folder, got a folder with content or a file; "
             f"choose another folder"
         )
     present = entries(checkpoint, top)
@@ -157,7 +157,7 @@ def copy_in(
 
     """
     if not folder.is_dir():
-        raise OptionError(f"folder {folder}: expected one that exists, got none; check the path")
+        raise OptionError(f"folder {folder}: expected an existing folder, got none; check the path")
     checkpoint = store.checkpoint(target.checkpoint)
     try:
         is_free = not any(entry.id for entry in entries(checkpoint, target.parts))

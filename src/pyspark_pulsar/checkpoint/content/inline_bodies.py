@@ -83,7 +83,7 @@ class InlineBodies:
                         return body
         raise CheckpointLost(
             f"{where}: expected the content of the file in message {position_text(at)} of {self._partition}, got "
-            f"none. It was removed by a truncation, an expiry or a subscription that was moved; restore the "
+            f"none. The message was removed by a truncation, an expiry or a moved subscription; restore the "
             f"checkpoint from a copy (pyspark-pulsar checkpoint copy)"
         )
 

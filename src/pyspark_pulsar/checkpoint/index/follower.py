@@ -281,9 +281,9 @@ class IndexFollower:
         passed = consumer.log_end().mark_delete
         if passed > Position(last[0], last[1] + 1) and passed.entry != 0:
             raise RecordsMissed(
-                f"{self.topic}: expected the records after {position_text(last)}, got the one at "
-                f"{position_text(position)}: the broker has removed all up to {passed}, by a truncation or an expiry; "
-                f"restore the checkpoint from a copy (pyspark-pulsar checkpoint copy)",
+                f"{self.topic}: expected the records after {position_text(last)}, got the record at "
+                f"{position_text(position)}. The broker removed all records up to {passed}, by a truncation or an "
+                f"expiry; restore the checkpoint from a copy (pyspark-pulsar checkpoint copy)",
                 position,
             )
 

@@ -85,7 +85,8 @@ def _rename(store: Store, arguments: Arguments, body: bytes, deadline: Deadline)
     source, target = parse_path(arguments["source"]), parse_path(arguments["target"])
     if source.checkpoint != target.checkpoint:
         raise OptionError(
-            f"renaming {source} to {target}: expected both in one checkpoint, got two; copy the file"
+            f"renaming {source} to {target}: expected two paths in one checkpoint, got paths in two "
+            f"checkpoints; copy the file"
         )
     overwrite = bool(arguments.get("overwrite"))
     store.checkpoint(source.checkpoint).rename(

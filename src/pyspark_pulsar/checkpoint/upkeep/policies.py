@@ -51,8 +51,8 @@ def check_policies(options: ReadOptions, topics: list[TopicName]) -> None:
 def _check_ttl(topic: TopicName, seconds: Any) -> None:
     if isinstance(seconds, int) and seconds > 0:
         raise CheckpointUnsafe(
-            f"topic {topic}: expected no message TTL, got {seconds} s, after which the broker removes what the "
-            f"checkpoint needs; remove the TTL, or keep checkpoints in another namespace"
+            f"topic {topic}: expected no message TTL, got {seconds} s. The broker would then remove data that "
+            f"the checkpoint needs; remove the TTL, or keep checkpoints in another namespace"
         )
 
 
@@ -65,9 +65,9 @@ def _check_quota(topic: TopicName, quotas: Any) -> None:
             continue
         if quota.get("policy") == _EVICTION:
             raise CheckpointUnsafe(
-                f"topic {topic}: expected no backlog quota that evicts, got {kind} with {_EVICTION} and {limits}: the "
-                f"broker would remove what the checkpoint needs; set another policy, or keep checkpoints in another "
-                f"namespace"
+                f"topic {topic}: expected no backlog quota that evicts, got {kind} with {_EVICTION} and {limits}. The "
+                f"broker would remove data that the checkpoint needs; set another policy, or keep checkpoints in "
+                f"another namespace"
             )
         _log.warning(
             "The data of a checkpoint counts as backlog. If the backlog exceeds the quota, the query fails: quota %s, "

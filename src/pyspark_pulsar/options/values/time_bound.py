@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from pyspark_pulsar.errors import OptionError
+from pyspark_pulsar.errors import OptionError, TopicNameError
 from pyspark_pulsar.model.topic import TopicPartition
 from pyspark_pulsar.options.parsers import instant
 from pyspark_pulsar.options.values.json_object import json_object
@@ -51,7 +51,7 @@ class TimeBound:
 
         """
         document = json_object(key, text, _EXPECTED)
-        times = {TopicPartition.parse(name): _time(key, name, value) for name, value in document.items()}
+        times = {_partition(key, name): _time(key, name, value) for name, value in document.items()}
         return cls(by_name=tuple(sorted(times.items())))
 
     def time_of(self, partition: TopicPartition) -> int | None:
@@ -74,6 +74,13 @@ def times_by_topic(key: str) -> Callable[[str], TimeBound]:
 def one_bound(time: int | None, by_topic: TimeBound | None) -> TimeBound | None:
     """Return the bound of two options that exclude each other, or None if neither is set."""
     return by_topic if time is None else TimeBound(all=time)
+
+
+def _partition(key: str, name: str) -> TopicPartition:
+    try:
+        return TopicPartition.parse(name)
+    except TopicNameError as fault:
+        raise OptionError(f"option {key!r}: {fault}") from None
 
 
 def _time(key: str, name: str, value: object) -> int:
