@@ -76,10 +76,15 @@ def committed_offset(where: Path, source: int | None = None) -> CommittedOffset:
             f"{file}: expected one source that reads from Pulsar, got {len(of_pulsar)}; choose one with --source: "
             f"{topics}"
         )
+    if not of_pulsar:
+        raise CheckpointError(
+            f"{file}: expected a source that reads from Pulsar, got none in {len(lines)} lines; correct the path of the "
+            f"checkpoint"
+        )
     if (source or 0) >= len(of_pulsar):
         raise CheckpointError(
-            f"{file}: expected source {source or 0} of the sources that read from Pulsar, got {len(of_pulsar)} such "
-            f"sources in {len(lines)} lines; correct --source, or the path of the checkpoint"
+            f"{file}: expected the number of one of the {len(of_pulsar)} sources that read from Pulsar, counted from 0, "
+            f"got {source}; correct --source"
         )
     return of_pulsar[source or 0]
 
