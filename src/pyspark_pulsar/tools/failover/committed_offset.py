@@ -78,13 +78,13 @@ def committed_offset(where: Path, source: int | None = None) -> CommittedOffset:
         )
     if not of_pulsar:
         raise CheckpointError(
-            f"{file}: expected a source that reads from Pulsar, got none in {len(lines)} lines; correct the path of the "
-            f"checkpoint"
+            f"{file}: expected a source that reads from Pulsar, got none in {len(lines)} lines; correct the path of "
+            f"the checkpoint"
         )
     if (source or 0) >= len(of_pulsar):
         raise CheckpointError(
-            f"{file}: expected the number of one of the {len(of_pulsar)} sources that read from Pulsar, counted from 0, "
-            f"got {source}; correct --source"
+            f"{file}: expected the number of one of the {len(of_pulsar)} sources that read from Pulsar, counted from "
+            f"0, got {source}; correct --source"
         )
     return of_pulsar[source or 0]
 
