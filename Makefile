@@ -318,7 +318,7 @@ fuzz: $(VENV_DONE) ## Fuzz frames, entries and payloads for a minute in all; mak
 SIMULATED = $(BIN)/python tests/simulation/run.py --seconds $(RUN_SECONDS) \
   $(if $(SEED),--seed $(SEED))
 .PHONY: simulate simulate-mutations
-simulate: $(BUILD_DONE) ## Run the sink and checkpoints on simulated brokers, in many orders of events; make simulate SECONDS=3600 SEED=1
+simulate: $(BUILD_DONE) ## Run sink, checkpoints and streams on simulated brokers, in many orders of events; make simulate SECONDS=3600 SEED=1
 	$(SIMULATED)
 	PYTHONHASHSEED=0 $(PART) $(BIN)/python -m pytest --confcutdir tests/simulation tests/simulation
 simulate-mutations: $(BUILD_DONE) ## Take one protection away at a time, and expect a broken promise within SECONDS
