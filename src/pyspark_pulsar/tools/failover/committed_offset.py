@@ -78,8 +78,8 @@ def committed_offset(where: Path, source: int | None = None) -> CommittedOffset:
         )
     if not of_pulsar:
         raise CheckpointError(
-            f"{file}: expected a source that reads from Pulsar, got none in {len(lines)} lines; correct the path of "
-            f"the checkpoint"
+            f"{file}: expected a source that reads from Pulsar, got {len(lines)} lines without such a source; correct "
+            f"the path of the checkpoint"
         )
     if (source or 0) >= len(of_pulsar):
         raise CheckpointError(

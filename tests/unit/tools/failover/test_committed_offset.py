@@ -92,7 +92,7 @@ def test_a_copied_query_continues_with_its_state_under_another_id(checkpoint: Pa
 @pytest.mark.parametrize(
     ("name", "text", "said"),
     [
-        ("offsets/10", f"v1\n{HEAD}\n-", "got none in 3 lines"),
+        ("offsets/10", f"v1\n{HEAD}\n-", "got 3 lines without such a source"),
         (
             "offsets/10",
             f'v1\n{HEAD}\n{{"positions": 3, "version": 1}}',
