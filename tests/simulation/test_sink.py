@@ -21,11 +21,11 @@ FOUND_BY = {
     "no marker": 12,
     "markers are not read": 426,
     "answers to commits are ignored": 426,
-    "no exclusive producer": 925,
+    "no exclusive producer": 890,
     "a decision counts as committed": 1,
     "a takeover does not commit": 1,
     "buffers are not made ready": 489,
-    "messages of transactions are sent again": 106,
+    "messages of transactions are sent again": 643,
 }
 """A seed that finds the mutation. After a change of the code, the test searches for another seed."""
 
