@@ -137,7 +137,7 @@ def test_deletion_files_of_another_engine_are_obeyed(tier: Tier) -> None:
     assert tier.rows().equals(kept)
     by_value = catalog_of(tier).load_table(tier.table.name)
     delete_rows(by_value, {second: [1]}, DataFileContent.EQUALITY_DELETES)
-    with pytest.raises(ColumnsUnavailable, match="deleted rows"):
+    with pytest.raises(ColumnsUnavailable, match="position deletes"):
         tier.rows()
 
 
