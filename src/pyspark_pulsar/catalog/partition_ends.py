@@ -1,4 +1,4 @@
-"""The first and last positions of a topic partition, which the broker returns to roles that may consume."""
+"""The first and last positions of a topic partition, which the broker returns to roles with the right to consume."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def query_ends(client: BrokerClient, partition: TopicPartition) -> PartitionEnds
 
     Raises:
         TopicNotFoundError: The topic does not exist.
-        PermissionDenied: The role may not consume from the topic.
+        PermissionDenied: The role is not allowed to consume from the topic.
         ConnectionFailed: The broker cannot be reached.
 
     """

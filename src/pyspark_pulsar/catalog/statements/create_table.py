@@ -86,8 +86,9 @@ def create_table(
     partitions = table.partitions if table.partitions is not None else options.partitions or 0
     admin.topics.create(topic, partitions)
     try:
-        # The schema is registered last. If this process is killed before, the table has no columns, so users see that
-        # it is incomplete. And no table has its columns without its key column.
+        # The schema is registered last. If this process is killed before this step, the table has no columns, so users
+        # see that the table is incomplete. The order also ensures that a table with columns always has its property for
+        # the key column.
         _set_up(admin, topic, table)
         if registers:
             admin.schemas.register(topic, info)
