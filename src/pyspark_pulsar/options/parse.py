@@ -1,4 +1,4 @@
-"""Parsing of Spark's dictionary of texts into the options of one scope."""
+"""Parsing of Spark's dictionary of option texts into an instance of an options class."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def parse_options(scope: type[T], given: Mapping[str, str]) -> T:
 
     Args:
         scope: The class of the options, for example `ReadOptions`.
-        given: Text by key, in any case. Spark's own options are ignored.
+        given: The texts of the options by key. The case of keys is ignored. Spark's own options are ignored too.
 
     Raises:
         OptionError: If an option is unknown, duplicate, malformed or missing, or if options conflict with each other.
