@@ -15,7 +15,8 @@ def one_name_for_each(records: Sequence[RecordType], *, aliases_count: bool) -> 
 
     Args:
         records: The records.
-        aliases_count: Whether aliases rename fields. If false, which is right for JSON, the result is empty.
+        aliases_count: Whether aliases rename fields. If false, the result is empty. Use False for JSON, because JSON
+            identifies fields by name.
 
     """
     together: dict[str, set[str]] = {}

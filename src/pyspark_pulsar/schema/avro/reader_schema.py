@@ -98,7 +98,10 @@ def _promote(node: Any, reader_type: pa.DataType, definitions: Mapping[str, dict
 
 
 def _definitions(record: dict[str, Any]) -> dict[str, dict[str, Any]]:
-    """Return the named types of a document by full name, and the first type with each short name by short name."""
+    """Return the named types of a document by full name, and also by short name.
+
+    If several types have the same short name, the result contains the first of these types by the short name.
+    """
     definitions: dict[str, dict[str, Any]] = {}
 
     def walk(node: Any, namespace: str) -> None:
