@@ -90,7 +90,7 @@ class Cluster:
 
     @cached_property
     def known_files(self) -> KnownFiles:
-        """Return the cache of table files. Only the thread that answers the JVM's calls may use the cache."""
+        """Return the cache of table files. Only the thread that answers the JVM's calls can use the cache."""
         return KnownFiles()
 
     def _require_admin(self) -> None:

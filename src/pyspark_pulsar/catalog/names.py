@@ -58,7 +58,7 @@ def parse_namespace(parts: Sequence[str]) -> Namespace:
     """Parse the name of a namespace.
 
     Raises:
-        TopicNameError: The parts are not the name of a namespace; for example, they contain only a tenant.
+        TopicNameError: The parts are not the name of a namespace. For example, `parts` contains only a tenant.
 
     """
     named = parts[0].split("/") if len(parts) == 1 else parts

@@ -24,7 +24,8 @@ RETENTION_PROPERTIES: Final = (TIME, SIZE)
 class Retention:
     """A retention in minutes and MiB.
 
-    The value -1 means infinite. If both values are 0, no message is retained. Only one value of 0 is not valid.
+    The value -1 means infinite. If both values are 0, no message is retained. A retention with exactly one value of 0
+    is not valid.
     """
 
     minutes: int

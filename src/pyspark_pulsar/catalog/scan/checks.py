@@ -129,7 +129,7 @@ def holds_all(positions: TieredPositions, ends: Mapping[TopicPartition, Position
 def check_named_by_topic(
     cluster: Cluster, tables: TopicTables, topic: TopicName, table: ColumnarTable
 ) -> None:
-    """Check that the topic's record names this table. Raises `TierMismatch` if it names another table.
+    """Check that the topic's record names this table. Raises `TierMismatch` if the record names another table.
 
     Raises `NotScannable` if the topic has no record that names a table.
     """

@@ -1,4 +1,4 @@
-"""A cache of the data files of tables, as listed in the tables' manifests. Only one thread may use the cache.
+"""A cache of the data files of tables, as listed in the tables' manifests. The cache is not thread-safe.
 
 The manifests of 10,000 files are read in one second. The statistics of ten columns of these files need 10 MB. A version
 of a table never changes. The next version of the table contains most of the earlier version's manifests.

@@ -180,7 +180,7 @@ _EDITS: Final[Mapping[str, Callable[[EditedRecord, TableChange], None]]] = {
 def _edit_record(
     topic: TopicName, info: SchemaInfo | None, changes: Sequence[TableChange]
 ) -> EditedRecord | None:
-    """Return the changed record after checking that it is valid; None if there are no column changes."""
+    """Return the changed record after a check of the record; None if the statement changes no columns."""
     if not changes:
         return None
     if info is None or info.type not in RECORD_TYPES:

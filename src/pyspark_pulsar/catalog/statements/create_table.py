@@ -48,7 +48,7 @@ def create_table(
         topic: The topic to create.
         schema: The columns, as JSON of a StructType.
         properties: The properties of the table.
-        partitioning: The columns of PARTITIONED BY. Any column raises an error.
+        partitioning: The columns of PARTITIONED BY. A column raises `CatalogUnsupported`.
         options: The write options, for values that `properties` does not set.
 
     Raises:

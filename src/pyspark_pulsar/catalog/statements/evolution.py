@@ -83,7 +83,7 @@ class EditedRecord:
     def revise(self, number: int) -> None:
         """Set the attribute `REVISION`, which makes the document differ from all earlier versions.
 
-        Without this attribute, a registry that ignores comments may treat the document as an earlier version.
+        If only comments differ, a registry can treat a document without this attribute as an earlier version.
         """
         self._node[REVISION] = number
 
@@ -286,7 +286,7 @@ def _node_of(node: Any) -> Node:
 
 
 def _plain(node: Any) -> str | None:
-    """Return the name of a node's type; None if the node is not a plain name or has a logical type."""
+    """Return the name of a node's type; None if the node has a logical type or is not a plain name."""
     if isinstance(node, dict):
         return None if "logicalType" in node else _plain(node.get("type"))
     return node if isinstance(node, str) else None

@@ -99,7 +99,7 @@ def drop_namespace(admin: AdminClient, namespace: Namespace, *, cascade: bool) -
             return fault
         return None
 
-    # If one topic cannot be dropped, all other topics are dropped nevertheless.
+    # If one topic cannot be dropped, the call still drops all other topics before it raises the error.
     for fault in map_concurrently(drop, sorted(topics)):
         if fault is not None:
             raise fault
