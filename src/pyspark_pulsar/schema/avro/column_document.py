@@ -94,7 +94,9 @@ def column_document(document: str, unfolding: Unfolding = UNFOLDED_ONCE, *, wher
 
 @dataclass
 class _Unfolder:
-    """A walk that builds the new document. A method that returns a node raises `NotHeld` if no column can contain it.
+    """A walk that builds the new document.
+
+    A method that returns a node raises `NotHeld` if no column can contain the node.
 
     Attributes:
         written: The names that the new document uses. Each name has its node, or None if

@@ -59,7 +59,7 @@ class NamedTypes:
     def takes_no_bytes(self, node: Any, namespace: str) -> bool:
         """Return whether encoded values of a type have no bytes.
 
-        Such a type is null, a fixed of size 0, or a record in which every field has such a type.
+        The types without bytes are null, a fixed of size 0, and a record whose fields all have types without bytes.
         """
         if isinstance(node, dict):
             kind = node["type"]

@@ -223,9 +223,10 @@ def _complex(node: Mapping[str, Any], kind: object, scope: Scope) -> pa.DataType
 
 
 def _takes_no_bytes(kind: pa.DataType, *, nullable: bool) -> bool:
-    """Return whether encoded values of a type have no bytes: null, a fixed of size 0, or a record of only such types.
+    """Return whether encoded values of a type have no bytes.
 
-    An encoded nullable value has at least one byte, which is the index of its branch.
+    The types without bytes are null, a fixed of size 0, and a record whose fields all have types without bytes. An
+    encoded nullable value has at least one byte, which is the index of its branch.
     """
     if types.is_null(kind):
         return True

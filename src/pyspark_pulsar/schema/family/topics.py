@@ -36,7 +36,8 @@ class TopicFamily:
     """The topics that a read returns as one table, and the schema of the table.
 
     Attributes:
-        info: The schema of the first topic, or the union of AVRO or JSON schemas that differ. A union has no version.
+        info: The schema of the first topic. If AVRO or JSON schemas differ, the union of the schemas, which has no
+            version.
         payload: The format that reads all topics; None if `info` determines the format.
         members: One topic, with its schema, for each group of topics whose schemas have equal shapes
             (`family.union.Shape`).

@@ -186,7 +186,7 @@ def _wider(one: str, other: str) -> str | None:
 def _presence(member: PlanField) -> tuple[str, str | None]:
     """Return the shape and the default, which determine how an absent field is read.
 
-    A required field counts as optional, because only messages of other types lack the field.
+    A required field counts as optional, because a message that lacks the field has another message type.
     """
     if member.shape in ("optional", "required"):
         return ("optional", member.absent)
