@@ -49,7 +49,7 @@ class PlannedSplit:
     """A split of a plan.
 
     Attributes:
-        number: The number of the split in the plan. Numbers start at 0 and run across all topic partitions.
+        number: The number of the split in the plan. Numbers start at 0 and continue across all topic partitions.
         task: The number of the Spark task that reads the split. Numbers start at 0. A task can read several splits.
         ranges: The ranges of the split.
 

@@ -80,7 +80,8 @@ class Survey:
 
     Attributes:
         segments: The ledgers, in the order of topic partitions and ledgers.
-        fault: The reason why the query would fail; None if it would not fail. With a fault, no segment has a reader.
+        fault: The reason why the query would fail; None if the query would not fail. With a fault, no segment has a
+            reader.
         tables: The content of the topics' tables, in the order of topic partitions.
 
     """

@@ -22,7 +22,8 @@ from pyspark_pulsar.read.planning.tables.known_tables import KnownTables, uses_t
 class TablePart:
     """The content of a table for one topic partition.
 
-    If a file has rows of several topic partitions, the numbers of each of these topic partitions include the file.
+    If a file has rows of several topic partitions, `files`, `rows` and `size` of each of these topic partitions include
+    the file.
 
     Attributes:
         end: The position (exclusive) up to which the topic partition is tiered.

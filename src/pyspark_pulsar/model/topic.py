@@ -11,9 +11,9 @@ segment is a topic named `segment://tenant/namespace/local/<first hash>-<last ha
 hexadecimal digits. Most modules do not support scalable topics and segments. Therefore the parser refuses their names
 unless the caller allows scalable topics.
 
-This package refuses some names that brokers accept. Names of Pulsar 1 are refused because they have a cluster between
-tenant and namespace. The names `.` and `..`, and names with a zero byte, are refused because the admin REST API has no
-path for them.
+This package refuses some names that brokers accept. Names of Pulsar 1 are refused because these names have a cluster
+between tenant and namespace. The names `.` and `..`, and names with a zero byte, are refused because the admin REST API
+has no path for them.
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ _MOST_HASH: Final = 0xFFFF
 
 @dataclass(frozen=True, slots=True)
 class TopicSegment:
-    """A segment as a broker lists it.
+    """A segment in a broker's list of a topic's segments.
 
     Attributes:
         first_hash: The first hash of the keys in the segment, inclusive.

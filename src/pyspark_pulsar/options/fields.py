@@ -44,7 +44,7 @@ def option(
         key: The option's name in Spark; keys are case-insensitive.
         parse: A function that converts the text of the option. For an invalid text, the function raises ValueError with
             a description of the expected value.
-        doc: The meaning, as docs/options.md shows it.
+        doc: The meaning of the option, for docs/options.md.
         default: The value of the field if the option is not set.
         unset: The default in words, for an option whose default is None or empty.
         aliases: Further names of the option.
@@ -63,7 +63,7 @@ def option_fields(scope: type[Any]) -> dict[str, OptionField]:
 
 
 def secret_keys(*scopes: type[Any]) -> tuple[str, ...]:
-    """Return the keys and aliases of all options that may hold secrets, without duplicates."""
+    """Return the keys and aliases of all options that can contain secrets, without duplicates."""
     options = [option for scope in scopes for option in option_fields(scope).values() if option.secret]
     return tuple(dict.fromkeys(key for option in options for key in (option.key, *option.aliases)))
 

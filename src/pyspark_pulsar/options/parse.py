@@ -17,7 +17,7 @@ T = TypeVar("T", bound=ConnectionOptions)
 # Spark passes its own options of a streaming query together with the options of the source.
 _SPARK_OPTIONS = frozenset({"checkpointlocation", "queryname"})
 
-# Matches a URL with a user, which may include a password, and a URL with a signature in its query.
+# Matches a URL with a user and possibly a password, and a URL with a signature in the query.
 _URL_SECRET = re.compile(r"://[^/]*@|[?&]\w*(sig|token|key|secret)\w*=", re.IGNORECASE)
 
 

@@ -36,8 +36,8 @@ def auth_plugin(value: str) -> str:
 class SecurityOptions:
     """Authentication and TLS, for the binary protocol and the admin REST API. The base of `ConnectionOptions`.
 
-    The reader or writer sends these options to the executors, including `auth_params`. The driver and each executor
-    read the files of the options themselves.
+    The reader or writer sends these options to the executors, including `auth_params`. The options contain paths of
+    files. The driver and each executor read their local files at these paths.
     """
 
     auth_plugin: str = option(

@@ -76,7 +76,7 @@ def times_by_topic(key: str) -> Callable[[str], TimeBound]:
 
 
 def one_bound(time: int | None, by_topic: TimeBound | None) -> TimeBound | None:
-    """Return the bound of two options that exclude each other, or None if neither is set."""
+    """Return the time bound of two options that exclude each other, or None if neither option is set."""
     return by_topic if time is None else TimeBound(all=time)
 
 
