@@ -1,4 +1,4 @@
-"""Lossless conversion between Spark's identifiers of namespaces and tables and Pulsar's names. No I/O.
+"""Lossless conversion of Spark's namespace and table identifiers to Pulsar's names, and back. No I/O.
 
 A namespace is `["tenant/namespace"]` or `["tenant", "namespace"]`. The name of a table is the local name of its topic.
 The table name of a non-persistent topic has the prefix `non-persistent://`. Local names contain no slash, so the prefix

@@ -271,7 +271,7 @@ def _tier(cluster: Cluster, topic: TopicName, count: int) -> Iterable[Row]:  # n
 
 
 def with_tables(cluster: Cluster, topic: TopicName) -> ReadOptions:
-    """Return the read options with the location of topics' tables. Raises `CatalogUnsupported` without a location."""
+    """Return the read options. Raises `CatalogUnsupported` if the options do not locate the tables of topics."""
     options = cluster.settings.connection
     if not options.names_tables:
         raise CatalogUnsupported(

@@ -5,7 +5,7 @@ The jar combines the scan with the data source, which reads the messages after t
 source reads all rows, and the answer contains the reason (`checks`). If the scan is possible, the jar gets the result
 of `scan_answer`.
 
-These rules make the results equal:
+These rules make the combination return the same rows as the data source alone:
 
     rows       The scan reads all files of one version of the table. The data source begins at the end positions of
                this version.

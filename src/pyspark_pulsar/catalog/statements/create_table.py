@@ -48,7 +48,7 @@ def create_table(
         topic: The topic to create.
         schema: The columns, as JSON of a StructType.
         properties: The properties of the table.
-        partitioning: The columns of PARTITIONED BY. A column raises `CatalogUnsupported`.
+        partitioning: The columns of PARTITIONED BY. If the list is not empty, the call raises `CatalogUnsupported`.
         options: The write options, for values that `properties` does not set.
 
     Raises:
@@ -56,7 +56,7 @@ def create_table(
         NamespaceNotFoundError: The namespace does not exist.
         SchemaError: No Pulsar schema can describe the columns.
         OptionError: The value of a property is invalid.
-        CatalogUnsupported: Topics cannot have a requested feature.
+        CatalogUnsupported: The statement requests a feature that topics do not have.
 
     """
     if partitioning:

@@ -1,9 +1,9 @@
 """Changes to a reader's Avro schema for the columns of `.schema(...)`: wider numbers, and fields of older versions.
 
 The decoder resolves messages of all schema versions to the reader's schema. If the query requests bigint for an int
-field, the reader's schema must declare the field as a long. With an int, messages of a later version that promoted the
-field to long could not be read. If the query requests a field that only older versions have, the reader's schema must
-have the field too.
+field, the reader's schema must declare the field as a long. If the reader's schema declared an int, the decoder could
+not read messages of a later version with a long. If the query requests a field that only older versions have, the
+reader's schema must have the field too.
 """
 
 from __future__ import annotations
