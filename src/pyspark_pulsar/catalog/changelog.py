@@ -1,4 +1,4 @@
-"""The changelog of a table for SQL's `CHANGES`: its columns, and the options with which the data source reads it."""
+"""The changelog of a table for SQL's `CHANGES`: the changelog's columns and the read options of the data source."""
 
 from __future__ import annotations
 
@@ -79,7 +79,8 @@ def _key(cluster: Cluster, topic: TopicName) -> str | None:
     """Return the value column that is the key; None if the table has no key column.
 
     Raises:
-        PermissionDenied: The role may not read the key column. Without the key column, the changes would be wrong.
+        PermissionDenied: The role is not allowed to read the key column. Without the key column, the changes would be
+            wrong.
         OptionError: `admin.url` is not set.
 
     """
@@ -118,7 +119,8 @@ def _bounds(topic: TopicName, bounds: Mapping[str, Any]) -> dict[str, str]:
 def _offsets(topic: TopicName, version: str) -> str:
     """Convert a version to the value of `startingOffsets` or `endingOffsets`.
 
-    A version that is a position belongs to a topic without partitions.
+    A position becomes JSON that sets the position for `topic`, which must have no partitions. Other texts stay
+    unchanged.
     """
     try:
         position = Position.parse(version)
@@ -128,12 +130,12 @@ def _offsets(topic: TopicName, version: str) -> str:
 
 
 def _start_ms(microseconds: int, bounds: Mapping[str, Any]) -> int:
-    """Return the inclusive start time, rounded to milliseconds, because publish times have this unit."""
+    """Return the inclusive start time in Unix milliseconds: the first whole millisecond in the range."""
     if bounds["start_inclusive"]:
         return -(-microseconds // 1000)
     return microseconds // 1000 + 1
 
 
 def _end_ms(microseconds: int, bounds: Mapping[str, Any]) -> int:
-    """Return the exclusive end time, rounded to milliseconds."""
+    """Return the exclusive end time in Unix milliseconds: the first whole millisecond after the range."""
     return microseconds // 1000 + 1 if bounds["end_inclusive"] else -(-microseconds // 1000)

@@ -51,7 +51,8 @@ class Cluster:
     def client(self) -> BrokerClient:
         """Return the broker client.
 
-        Several threads may send requests. Only the thread that answers the JVM's calls may use `until`.
+        Several threads can send requests at the same time. Only the thread that answers the JVM's calls is allowed to
+        use `BrokerClient.until`.
         """
         return BrokerClient.for_planning(self.settings.connection)
 
@@ -67,7 +68,7 @@ class Cluster:
 
     @cached_property
     def brief_admin(self) -> AdminClient:
-        """Return an admin client with short timeouts, because a query waits for its requests.
+        """Return an admin client with short timeouts, for requests for which a query waits.
 
         Raises:
             OptionError: `admin.url` is not set.
@@ -89,7 +90,7 @@ class Cluster:
 
     @cached_property
     def known_files(self) -> KnownFiles:
-        """Return the cache of table files. Only the thread that answers the JVM's calls may use the cache."""
+        """Return the cache of table files. Only the thread that answers the JVM's calls can use the cache."""
         return KnownFiles()
 
     def _require_admin(self) -> None:

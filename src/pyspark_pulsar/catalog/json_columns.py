@@ -27,7 +27,7 @@ def arrow_column(name: str, kind: Any, *, nullable: bool = True) -> pa.Field:
 
 
 def comments(schema: Mapping[str, Any]) -> dict[tuple[str, ...], str]:
-    """Return a map from the path of a column, or of a field inside a column, to its comment."""
+    """Return the comments in a StructType, by the path of the column or of the field inside a column."""
     by_path: dict[tuple[str, ...], str] = {}
     for column in schema["fields"]:
         path, kind = (str(column["name"]),), column["type"]

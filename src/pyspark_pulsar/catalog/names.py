@@ -1,13 +1,13 @@
-"""Lossless conversion between Spark's identifiers of namespaces and tables and Pulsar's names. No I/O.
+"""Lossless conversion of Spark's namespace and table identifiers to Pulsar's names, and back. No I/O.
 
 A namespace is `["tenant/namespace"]` or `["tenant", "namespace"]`. The name of a table is the local name of its topic.
-The table of a non-persistent topic has the prefix `non-persistent://`. Local names contain no slash, so the prefix is
-unambiguous.
+The table name of a non-persistent topic has the prefix `non-persistent://`. Local names contain no slash, so the prefix
+is unambiguous.
 
-The name of a system table is a table's name, `$` and the word of the system table: `orders$segments`. A topic may have
-such a name too. So if the name of a topic ends with `$` and such a word, each `$` before the word is doubled in the
-table's name. In the name of a system table, each `$` at the end of the table's name is doubled too. An odd number of
-`$` before the word therefore means a system table, and an even number means a topic.
+The name of a system table is a table's name, `$` and the word of the system table: `orders$segments`. A topic can have
+a name of this form too. If the name of a topic ends with `$` and the word of a system table, the table's name doubles
+each `$` before the word. The name of a system table also doubles each `$` at the end of the table's name. An odd number
+of `$` before the word therefore means a system table, and an even number means a topic.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from pyspark_pulsar.errors import TopicNameError
 from pyspark_pulsar.model.topic import Namespace, TopicName, is_name
 
 COLUMNS_TABLE: Final = "columns"
-"""The word of the system table that reads the topic's table, without messages after its end.
+"""The word of the system table that returns only the rows of the topic's Iceberg or Delta table.
 
-This system table has the columns of the topic.
+This system table has the columns of the topic. Messages after the end of the Iceberg or Delta table are left out.
 """
 SYSTEM_TABLES: Final = ("segments", "offsets", "subscriptions", "schemas", "tier", COLUMNS_TABLE)
 
@@ -58,7 +58,7 @@ def parse_namespace(parts: Sequence[str]) -> Namespace:
     """Parse the name of a namespace.
 
     Raises:
-        TopicNameError: The parts are not the name of a namespace; for example, they contain only a tenant.
+        TopicNameError: The parts are not the name of a namespace. For example, `parts` contains only a tenant.
 
     """
     named = parts[0].split("/") if len(parts) == 1 else parts

@@ -1,4 +1,4 @@
-"""The first and last positions of a topic partition, which the broker returns to roles that may consume."""
+"""The first and last positions of a topic partition, which the broker returns to roles with the right to consume."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class PartitionEnds:
     latest: Position
     """The position after the last message that consumers can see; `EARLIEST` if there are no messages."""
     last_published_ms: int | None
-    """The publish time of the last message in Unix milliseconds, by its producer's clock; None if it is unknown."""
+    """The publish time of the last message in Unix milliseconds, by the producer's clock; None if unknown."""
 
 
 def query_ends(client: BrokerClient, partition: TopicPartition) -> PartitionEnds:
@@ -31,12 +31,12 @@ def query_ends(client: BrokerClient, partition: TopicPartition) -> PartitionEnds
 
     Raises:
         TopicNotFoundError: The topic does not exist.
-        PermissionDenied: The role may not consume from the topic.
+        PermissionDenied: The role is not allowed to consume from the topic.
         ConnectionFailed: The broker cannot be reached.
 
     """
-    # A broker that has just loaded a topic may answer only after 30 s, because it first waits for the transaction
-    # buffer.
+    # A broker that has just loaded a topic may answer only after 30 s, because the broker first waits for the
+    # transaction buffer.
     retry_seconds = max(client.patience_seconds, 2 * client.request_seconds)
     log_end = client.retrying(partial(_log_end, client, partition), retry_seconds)
     if log_end.end.is_earliest:

@@ -1,4 +1,4 @@
-"""The partitions of a table for SHOW PARTITIONS. A partition of the topic is a value of the column `__partition`."""
+"""The partitions of a table for SHOW PARTITIONS. Each partition is a value of the column `__partition`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,9 @@ def partitions(cluster: Cluster, namespace: Sequence[str], table: str) -> list[i
 
 
 def load_partition(cluster: Cluster, namespace: Sequence[str], table: str, partition: int) -> dict[str, str]:
-    """Return the row of the system table `$offsets` for a partition. Values that the role may not see are left out.
+    """Return the row of the system table `$offsets` for a partition.
+
+    Values that the role is not allowed to see are left out.
 
     Raises:
         TopicNotFoundError: The topic does not exist.

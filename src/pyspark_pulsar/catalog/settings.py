@@ -28,7 +28,7 @@ class CatalogSettings:
 
     default_namespace: Namespace
     tenants: tuple[str, ...] | None
-    """The tenants whose namespaces are listed; None if all tenants that the role may list are shown."""
+    """The tenants whose namespaces are listed; None to list all tenants that the role is allowed to list."""
     system_topics: bool
     """True if lists of topics and namespaces contain names that Pulsar reserves for itself."""
     connection: ReadOptions

@@ -102,7 +102,7 @@ def rows(cluster: Cluster, namespace: Sequence[str], table: str) -> list[list[An
 
     Raises:
         TopicNotFoundError: The topic does not exist.
-        PermissionDenied: The role may not see the rows.
+        PermissionDenied: The role is not allowed to see the rows.
         OptionError: The system table needs `admin.url`, and `admin.url` is not set.
         CatalogUnsupported: `table` is not the name of a system table in `SCHEMAS`.
 
@@ -142,8 +142,8 @@ def _offsets(cluster: Cluster, topic: TopicName, count: int) -> Iterable[Row]:
 def offsets_of(cluster: Cluster, partitions: Sequence[TopicPartition]) -> Iterable[Row]:
     """Yield the rows of the system table `$offsets`. The role must have the right to consume.
 
-    The values of `entries` and `bytes` are from the admin REST API. Both values are None if the role may not use the
-    admin REST API.
+    The values of `entries` and `bytes` are from the admin REST API. Both values are None without `admin.url`, or if the
+    role is not allowed to use the admin REST API.
     """
     kept = _stored_sizes(cluster, partitions)
     for partition in partitions:
@@ -250,7 +250,10 @@ def _quoted(name: str) -> str:
 
 
 def _document(info: SchemaInfo, topic: TopicName) -> str | None:
-    """Return the document of a schema as text. For a KEY_VALUE schema, a JSON object contains both documents."""
+    """Return the document of a schema as text.
+
+    The text for a KEY_VALUE schema is a JSON object with the documents of the key schema and the value schema.
+    """
     try:
         if info.type is not SchemaType.KEY_VALUE:
             return info.text or None
@@ -268,7 +271,7 @@ def _tier(cluster: Cluster, topic: TopicName, count: int) -> Iterable[Row]:  # n
 
 
 def with_tables(cluster: Cluster, topic: TopicName) -> ReadOptions:
-    """Return the read options, which locate the tables of topics. Raises `CatalogUnsupported` if they do not."""
+    """Return the read options. Raises `CatalogUnsupported` if the options do not locate the tables of topics."""
     options = cluster.settings.connection
     if not options.names_tables:
         raise CatalogUnsupported(

@@ -1,7 +1,7 @@
 """Listing namespaces and tables, and loading a table for a query.
 
-A role that may only consume from a topic can load its table, because the broker returns the existence and schema of the
-topic. The admin REST API is needed only for lists and for the key column of a table.
+A role with only the right to consume from a topic can load the topic's table, because the broker shows this role the
+topic's schema. The admin REST API is needed only for lists and for the key column of a table.
 """
 
 from __future__ import annotations
@@ -44,9 +44,9 @@ _log: Final = logging.getLogger(__name__)
 def list_namespaces(cluster: Cluster, parent: Sequence[str]) -> list[list[str]]:
     """List the namespaces of all shown tenants, or of one tenant.
 
-    The setting `tenants` selects the shown tenants. Without this setting, all tenants are shown. If the role may not
-    list tenants, only the tenant of the default namespace is shown. If the role may not list the namespaces of that
-    tenant, only the default namespace is shown.
+    The setting `tenants` selects the shown tenants. Without this setting, all tenants are shown. If the role is not
+    allowed to list tenants, only the tenant of the default namespace is shown. If the role is not allowed to list the
+    namespaces of that tenant, only the default namespace is shown.
 
     Args:
         cluster: The cluster of the catalog.
@@ -54,7 +54,7 @@ def list_namespaces(cluster: Cluster, parent: Sequence[str]) -> list[list[str]]:
 
     Raises:
         NamespaceNotFoundError: The tenant does not exist.
-        PermissionDenied: The role may not list the namespaces of the given tenant.
+        PermissionDenied: The role is not allowed to list the namespaces of the tenant in `parent`.
 
     """
     if not parent:
@@ -75,9 +75,10 @@ def list_namespaces(cluster: Cluster, parent: Sequence[str]) -> list[list[str]]:
 def list_tables(cluster: Cluster, namespace: Sequence[str]) -> list[str]:
     """List the names of the tables in a namespace, sorted. A table is a topic; system tables are left out.
 
-    If `namespace` is only a tenant, the list is empty. Without `admin.url`, or if the role may not list topics, the
-    broker is queried instead of the admin REST API. The broker lists only persistent topics, and a partitioned topic
-    only if at least one partition was in use. The broker does not report that a namespace does not exist.
+    If `namespace` is only a tenant, the list is empty. Without `admin.url`, or if the role is not allowed to list
+    topics, the broker returns the list instead of the admin REST API. The broker lists only persistent topics. The
+    broker lists a partitioned topic only if a client has used at least one partition. The broker does not report that a
+    namespace does not exist.
 
     Raises:
         NamespaceNotFoundError: The namespace does not exist.
@@ -131,7 +132,7 @@ def load_table(cluster: Cluster, namespace: Sequence[str], table: str) -> dict[s
 def _columns_table(cluster: Cluster, named: Table) -> dict[str, Any]:
     """Return the schema and options with which Spark queries only the topic's table.
 
-    Messages after the end of the table are not read. Raises the errors of `TopicTables`, and these errors.
+    Messages after the end of the table are not read. Raises the errors of `TopicTables`, and the errors below.
 
     Raises:
         TopicNotFoundError: The topic does not exist, or has no table.
@@ -180,7 +181,7 @@ def require_topic(cluster: Cluster, topic: TopicName) -> int:
 def require_tenant(cluster: Cluster, tenant: str) -> None:
     """Raise `NamespaceNotFoundError` if the tenant does not exist.
 
-    If the role may not check whether the tenant exists, no error is raised.
+    If the role is not allowed to query the tenant, no error is raised.
     """
     try:
         exists = not cluster.has_admin or cluster.admin.tenants.exists(tenant)

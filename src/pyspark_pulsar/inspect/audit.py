@@ -71,8 +71,8 @@ class _Row:
     """A part of a ledger that an attempt has read.
 
     Attributes:
-        counts: Whether the ledger's numbers include this attempt. For each split, only one attempt is included. It is
-            the first attempt that finished, or the last failed attempt if no attempt finished.
+        counts: Whether the ledger's numbers include this attempt. The numbers include only one attempt of each split:
+            the first attempt that finished. If no attempt finished, the numbers include the last failed attempt.
 
     """
 
@@ -89,8 +89,8 @@ def attempts_table(files: Sequence[AuditFile]) -> pa.Table:
 def ledgers_table(files: Sequence[AuditFile]) -> pa.Table:
     """Return a table with the schema `LEDGERS` and one row for each ledger of a run.
 
-    If several attempts of a task, or several evaluations of one DataFrame, have read an entry, it is counted once. The
-    column `repeated` contains the number of repeated reads.
+    Each entry is counted once, even if several attempts of a task, or several evaluations of a DataFrame, have read the
+    entry. The column `repeated` contains the number of tasks whose reads are not counted.
     """
     groups: dict[tuple[str, str, int, int, int], list[_Row]] = {}
     for row in _rows(files):

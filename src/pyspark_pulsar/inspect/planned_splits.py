@@ -1,4 +1,4 @@
-"""The entries and the approximate bytes that each range of a planned split reads. Driver only."""
+"""The entries and the approximate bytes in each range of a planned split. This module runs on the driver only."""
 
 from __future__ import annotations
 
@@ -13,11 +13,12 @@ from pyspark_pulsar.read.split import Split, SplitRange
 
 @dataclass(frozen=True, slots=True)
 class PlannedRange:
-    """A range of a split, and the parts of ledgers or data files that it reads.
+    """A range of a split, and the parts of ledgers or data files in this range.
 
     Attributes:
         parts: The parts of ledgers; None if the ledgers are unknown, or if the rows are in a table.
-        copy: The URL of the ledger's copy in tiered storage, or of the table's first data file; None without a URL.
+        copy: The URL of the ledger's copy in tiered storage, or of the table's first data file. None if no URL is
+            known.
         file_part: The part of a table's data files; None if the rows are not in a table.
 
     """
@@ -48,8 +49,8 @@ class PlannedSplit:
     """A split of a plan.
 
     Attributes:
-        number: The number of the split in the plan. Numbers start at 0 and run across all topic partitions.
-        task: The number of the Spark task that reads the split. Numbers start at 0. A task may read several splits.
+        number: The number of the split in the plan. Numbers start at 0 and continue across all topic partitions.
+        task: The number of the Spark task that reads the split. Numbers start at 0. A task can read several splits.
         ranges: The ranges of the split.
 
     """

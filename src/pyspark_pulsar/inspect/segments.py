@@ -1,7 +1,7 @@
 """A list of the ledgers of topic partitions, for users.
 
-For each ledger, the list contains the location, and the reader that a query would use for the ledger. Driver only. This
-module does not open ledgers.
+For each ledger, the list contains the location, and the reader that a query would use for the ledger. This module runs
+on the driver only, and does not open ledgers.
 """
 
 from __future__ import annotations
@@ -45,7 +45,8 @@ class Segment:
         state: The state `open` or `closed`, or `compacted` for the ledger of the compacted view.
         copy: The URL of the ledger's copy in tiered storage; None if no copy exists or the URL is unknown.
         reader: `broker`, `bookie`, `tiered`, `columns` or `compacted`; None if the query would not read the ledger.
-        skipped: The reason why the query would not read the ledger; None if it reads the ledger or has no plan.
+        skipped: The reason why the query would not read the ledger; None if the query would read the ledger, or if the
+            query has no plan.
 
     """
 
@@ -79,7 +80,8 @@ class Survey:
 
     Attributes:
         segments: The ledgers, in the order of topic partitions and ledgers.
-        fault: The reason why the query would fail; None if it would not fail. With a fault, no segment has a reader.
+        fault: The reason why the query would fail; None if the query would not fail. With a fault, no segment has a
+            reader.
         tables: The content of the topics' tables, in the order of topic partitions.
 
     """
@@ -172,7 +174,7 @@ def reader_of(ledger: Ledger, ranges: Iterable[SplitRange]) -> str | None:
 def why_skipped(
     ledger: Ledger, known: TopicLedgers, plan: PartitionPlan, window: TimeWindow, slack_ms: int
 ) -> str:
-    """Return the reason why no split contains entries of the ledger."""
+    """Return the reason why no split of the plan contains entries of the ledger."""
     if ledger.entries == 0:
         return EMPTY
     if window.is_empty:
@@ -208,7 +210,10 @@ def _partitions(options: ReadOptions) -> list[TopicPartition]:
 def _ledgers(
     admin: AdminClient, partitions: Iterable[TopicPartition], plans: Mapping[TopicPartition, PartitionPlan]
 ) -> dict[TopicPartition, TopicLedgers]:
-    """Return the ledgers of topic partitions. They include the striping of ledgers if this role may read it."""
+    """Return the ledgers of topic partitions.
+
+    If the role is allowed to read the striping of the ledgers, the result contains the striping.
+    """
     planned = {partition: plans[partition].ledgers for partition in partitions if partition in plans}
     known = {partition: ledgers for partition, ledgers in planned.items() if ledgers is not None}
     known |= fetch_ledgers(admin, [partition for partition in partitions if partition not in known])
@@ -225,7 +230,7 @@ def _ledgers(
 def _stores(
     options: ReadOptions, admin: AdminClient, known: Mapping[TopicPartition, TopicLedgers]
 ) -> dict[TopicName, TieredStore]:
-    """Return the tiered storage of each topic that has offloaded ledgers, if the storage is known."""
+    """Return the tiered storage of each topic that has offloaded ledgers. Omit topics whose storage is unknown."""
     offloaded = {
         partition.topic
         for partition, ledgers in known.items()
@@ -240,7 +245,7 @@ def _copy(
 ) -> str | None:
     """Return the URL of a ledger's copy in tiered storage, or None if no URL is known.
 
-    The URL is from the plan. If the plan has no URL, it is computed from the present offload policy.
+    The URL is from the plan. If the plan has no URL, this function computes the URL from the present offload policy.
     """
     for split_range in ranges:
         planned = split_range.location.copy_url(partition)

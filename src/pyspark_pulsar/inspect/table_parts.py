@@ -1,4 +1,7 @@
-"""A description of the content of topics' tables for users, by topic partition. Driver only; opens no data files."""
+"""A description of the content of topics' tables for users, by topic partition.
+
+This module runs on the driver only, and does not open data files.
+"""
 
 from __future__ import annotations
 
@@ -19,14 +22,16 @@ from pyspark_pulsar.read.planning.tables.known_tables import KnownTables, uses_t
 class TablePart:
     """The content of a table for one topic partition.
 
-    If a file has rows of several topic partitions, the numbers of each of these topic partitions include the file.
+    If a file has rows of several topic partitions, `files`, `rows` and `size` of each of these topic partitions include
+    the file.
 
     Attributes:
         end: The position (exclusive) up to which the topic partition is tiered.
         size: The total size of the files in bytes.
         published: The first and the last publish time, in Unix milliseconds; None if the times of a file are unknown.
         is_read: Whether the query would read rows of the table.
-        skipped: The reason why the query would not read the table. None if it reads the table, or if it would fail.
+        skipped: The reason why the query would not read the table. None if the query would read the table, or if the
+            query would fail.
 
     """
 

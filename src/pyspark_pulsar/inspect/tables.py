@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pyspark_pulsar.read.batch.batch_plan import BatchPlan
 
 COLUMNS: Final = "columns"
-"""The values of the columns `state` and `location` in a row that describes a topic's table instead of a ledger."""
+"""The value of the columns `state` and `location` in a row that describes a topic's table instead of a ledger."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _TIME = pa.timestamp("us", "UTC")
 
@@ -170,7 +170,10 @@ def plan_table(plan: BatchPlan) -> pa.Table:
 
 
 def moment(milliseconds: int | None) -> datetime | None:
-    """Convert Unix milliseconds to a time in UTC. Return None if the input is None or exceeds the range of Python."""
+    """Convert Unix milliseconds to a time in UTC.
+
+    Return None if `milliseconds` is None, or if `datetime` cannot represent the time.
+    """
     if milliseconds is None:
         return None
     try:

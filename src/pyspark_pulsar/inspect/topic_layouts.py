@@ -1,4 +1,4 @@
-"""A list of the segments of scalable topics, for users. Driver only."""
+"""A list of the segments of scalable topics, for users. This module runs on the driver only."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ LAYOUT = pa.schema(
 
 
 def topic_layouts(options: ReadOptions) -> list[TopicLayout]:
-    """Return the layouts of the topics in the options, sorted.
+    """Return the layouts of the topics in the options, sorted by topic name.
 
     Raises:
         OptionError: A topic is not scalable.
@@ -50,7 +50,8 @@ def topic_layouts(options: ReadOptions) -> list[TopicLayout]:
 def layout_table(layouts: list[TopicLayout]) -> pa.Table:
     """Return a table with a row for each segment.
 
-    The column `name` contains the name of the topic that contains the segment's messages. Positions have the same name.
+    The column `name` contains the name of the topic that contains the segment's messages. Offsets of queries identify
+    the segment by this name.
     """
     rows = [
         {

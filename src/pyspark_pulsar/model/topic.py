@@ -11,9 +11,9 @@ segment is a topic named `segment://tenant/namespace/local/<first hash>-<last ha
 hexadecimal digits. Most modules do not support scalable topics and segments. Therefore the parser refuses their names
 unless the caller allows scalable topics.
 
-This package refuses some names that brokers accept. Names of Pulsar 1 are refused because they have a cluster between
-tenant and namespace. The names `.` and `..`, and names with a zero byte, are refused because the admin REST API has no
-path for them.
+This package refuses some names that brokers accept. Names of Pulsar 1 are refused because these names have a cluster
+between tenant and namespace. The names `.` and `..`, and names with a zero byte, are refused because the admin REST API
+has no path for them.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ _HAS_CLUSTER: Final = (
 
 @dataclass(frozen=True, slots=True, order=True)
 class Namespace:
-    """A namespace, as its tenant and its name."""
+    """A namespace, which consists of a tenant and a name."""
 
     tenant: str
     name: str
@@ -241,7 +241,7 @@ class TopicPartition:
         topic: The name of the topic, without the suffix of a partition.
         index: The index of the partition, or the id of the segment; -1 for a topic without partitions.
         hashes: The first and the last hash of the keys in a segment, both inclusive. The hashes are a part of the
-            segment's name. Without a segment, the value is None.
+            segment's name. None if the stream is not a segment.
 
     """
 

@@ -27,7 +27,7 @@ _MOST_HASH: Final = 0xFFFF
 
 @dataclass(frozen=True, slots=True)
 class TopicSegment:
-    """A segment as a broker lists it.
+    """A segment in a broker's list of a topic's segments.
 
     Attributes:
         first_hash: The first hash of the keys in the segment, inclusive.
@@ -115,7 +115,7 @@ def _faults(segment: TopicSegment) -> Iterable[str]:
 def readable_segments(layout: TopicLayout, drained: Collection[TopicPartition]) -> set[TopicPartition]:
     """Return the segments that a query can read now without breaking the order of any key's messages.
 
-    A segment is in the result if all its existing ancestors are in `drained`, the segments that the query has read to
-    their end.
+    `drained` contains the segments that the query has read to the end. A segment is in the result if all its existing
+    ancestors are in `drained`.
     """
     return {partition for partition, before in layout.ancestors.items() if before.issubset(drained)}

@@ -1,4 +1,4 @@
-"""The id of a transaction, as coordinators, the metadata of messages and journals contain it."""
+"""The form of a transaction's id in coordinators, in message metadata and in journals."""
 
 from __future__ import annotations
 

@@ -1,11 +1,11 @@
 """Definitions of all options: key, type, default and meaning.
 
 The driver parses options once, before it connects, into numbers, texts and the types of `options.values`. Checks that
-need the topics follow when the topics are known.
+need the topics run later, when the topics are known.
 
-Spark passes options as strings with case-insensitive keys. An unknown option, an option given under two names, and a
-malformed value each raise `OptionError`, with a suggestion for a near miss. `scripts/generate_docs.py` writes
-docs/options.md from the fields of these classes (`OptionField.doc`).
+Spark passes options as strings with case-insensitive keys. An unknown option, an option under two names, and a
+malformed value raise `OptionError`. If an unknown option resembles an option, the error suggests this option.
+`scripts/generate_docs.py` writes docs/options.md from the fields of these classes (`OptionField.doc`).
 """
 
 from pyspark_pulsar.options.connection import ConnectionOptions

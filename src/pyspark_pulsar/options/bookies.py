@@ -1,4 +1,4 @@
-"""TLS and authentication options for connections to bookies. Names follow Pulsar's broker.conf where it has them."""
+"""TLS and authentication options for connections to bookies. Most names are from Pulsar's broker.conf."""
 
 from __future__ import annotations
 
@@ -98,5 +98,5 @@ class BookieOptions(ConnectionOptions):
 
     @property
     def bookies_use_tls(self) -> bool:
-        """Return whether connections to bookies must use TLS in both directions."""
+        """Return whether connections to bookies must use TLS."""
         return self.uses_tls if self.bookie_tls is None else self.bookie_tls

@@ -60,10 +60,10 @@ class ConnectionOptions(SecurityOptions):
 
     @property
     def identity(self) -> tuple[Any, ...]:
-        """Return the settings that determine cluster, connection and role. Some are secret; never log them.
+        """Return the settings that determine the cluster, the connection and the role.
 
-        A process-wide cache that outlives a query uses them as a part of its keys. So a role sees only the answers to
-        its own requests.
+        Some settings are secret, so never log the result. A process-wide cache that outlives a query uses the settings
+        as a part of its keys. Therefore a role sees only the answers to its own requests.
         """
         return tuple(getattr(self, field.name) for field in fields(ConnectionOptions))
 

@@ -14,9 +14,9 @@ class OptionField:
     """The key, parser and documentation of one option.
 
     Attributes:
-        unset: What happens without the option, in words, if no default value expresses it.
-        secret: The value may hold a secret. It appears in no error, log or `repr`, and `secret_keys` lists the key, so
-            that sessions redact it.
+        unset: The behavior without the option, in words; empty if a default value expresses the behavior.
+        secret: Whether the value can contain a secret. No error, log or `repr` shows the value of a secret option.
+            Sessions redact the options in `secret_keys`.
 
     """
 
@@ -42,8 +42,9 @@ def option(
 
     Args:
         key: The option's name in Spark; keys are case-insensitive.
-        parse: Converts the text of the option. It raises ValueError with a text that names the expected value.
-        doc: The meaning, as docs/options.md shows it.
+        parse: A function that converts the text of the option. For an invalid text, the function raises ValueError with
+            a description of the expected value.
+        doc: The meaning of the option, for docs/options.md.
         default: The value of the field if the option is not set.
         unset: The default in words, for an option whose default is None or empty.
         aliases: Further names of the option.
@@ -62,7 +63,7 @@ def option_fields(scope: type[Any]) -> dict[str, OptionField]:
 
 
 def secret_keys(*scopes: type[Any]) -> tuple[str, ...]:
-    """Return the keys and aliases of all options that may hold secrets, without duplicates."""
+    """Return the keys and aliases of all options that can contain secrets, without duplicates."""
     options = [option for scope in scopes for option in option_fields(scope).values() if option.secret]
     return tuple(dict.fromkeys(key for option in options for key in (option.key, *option.aliases)))
 

@@ -1,4 +1,4 @@
-"""Parsing of Spark's dictionary of texts into the options of one scope."""
+"""Parsing of Spark's dictionary of option texts into an instance of an options class."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ T = TypeVar("T", bound=ConnectionOptions)
 # Spark passes its own options of a streaming query together with the options of the source.
 _SPARK_OPTIONS = frozenset({"checkpointlocation", "queryname"})
 
-# Matches a URL with a user, which may include a password, and a URL with a signature in its query.
+# Matches a URL with a user and possibly a password, and a URL with a signature in the query.
 _URL_SECRET = re.compile(r"://[^/]*@|[?&]\w*(sig|token|key|secret)\w*=", re.IGNORECASE)
 
 
@@ -26,7 +26,7 @@ def parse_options(scope: type[T], given: Mapping[str, str]) -> T:
 
     Args:
         scope: The class of the options, for example `ReadOptions`.
-        given: Text by key, in any case. Spark's own options are ignored.
+        given: The texts of the options by key. The case of keys is ignored. Spark's own options are ignored too.
 
     Raises:
         OptionError: If an option is unknown, duplicate, malformed or missing, or if options conflict with each other.

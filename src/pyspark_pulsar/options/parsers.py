@@ -1,8 +1,9 @@
 """Parsers from the text of an option to its value.
 
-A parser raises ValueError with the expected value as its text. `parse_options` adds the key and the given text, and
-docs/options.md shows the expected value. If that text ends in "such as" and an example, the page shows the example as
-code. The parsers of `options.values` raise `OptionError` with the key instead, to explain more.
+For an invalid text, a parser raises ValueError with a description of the expected value. `parse_options` adds the key
+and the invalid text, and docs/options.md shows the description. If the description ends in "such as" and an example,
+the page shows the example as code. The parsers of `options.values` raise `OptionError` instead, with the key and a
+longer explanation.
 """
 
 from __future__ import annotations
@@ -31,7 +32,10 @@ _MOST_PORT = 65_535
 
 
 def text(expected: str) -> Callable[[str], str]:
-    """Return a parser that strips the blanks around a text and refuses an empty text as not `expected`."""
+    """Return a parser that strips the blanks around a text.
+
+    For an empty text, the parser raises ValueError with the text `expected`.
+    """
 
     def parse(value: str) -> str:
         if not value.strip():
@@ -44,7 +48,7 @@ def text(expected: str) -> Callable[[str], str]:
 def path(value: str) -> str:
     """Parse the path of a file with a private key.
 
-    Refuse the key itself, although Pulsar's clients accept one, because Spark would show the key.
+    Refuse the key itself, because Spark would show the key. Pulsar's own clients accept a key here.
     """
     given = value.strip()
     if not given or given.startswith(("data:", "-----BEGIN")) or "\n" in given:
@@ -87,8 +91,8 @@ def names(value: str) -> tuple[str, ...]:
 def topic_name(value: str) -> str:
     """Parse the name of a topic, or a full name as a JSON string.
 
-    The blanks around a plain name are not part of it, as in Pulsar's Java client. In a JSON string they are. The forms
-    are distinct, because no full name begins with a quotation mark.
+    As in Pulsar's Java client, blanks around a plain name are not part of the name. Blanks in a JSON string are part of
+    the name. No text has both forms, because no full name begins with a quotation mark.
     """
     name = text("a topic name such as persistent://public/default/orders")(value)
     if not name.startswith(_QUOTED_TOPICS):
@@ -105,12 +109,15 @@ def topic_name(value: str) -> str:
 
 
 def topic_text(name: str) -> str:
-    """Return the text of an option that `topic_name` parses into this exact full name."""
+    """Return the option text that `topic_name` parses into exactly the full name `name`."""
     return name if name == name.strip() else json.dumps(name)
 
 
 def topic_names(value: str) -> tuple[str, ...]:
-    """Parse a comma-separated list, or a JSON array, whose names may contain commas and outer blanks."""
+    """Parse a comma-separated list of names, or a JSON array of names.
+
+    Only names in a JSON array can contain commas, or blanks at the start and end.
+    """
     try:
         listed = json.loads(value)
     except (ValueError, RecursionError):
@@ -148,7 +155,7 @@ def duration(value: str) -> int:
 
 
 def choice(*choices: str) -> Callable[[str], str]:
-    """Return a parser of one of the words, in any case. Its result is spelled like the choice."""
+    """Return a parser that accepts a choice in any case, and returns the choice in the spelling of `choices`."""
 
     def parse(value: str) -> str:
         for choice in choices:
@@ -160,7 +167,7 @@ def choice(*choices: str) -> Callable[[str], str]:
 
 
 def folder(value: str) -> str:
-    """Parse the path or URL of a folder. Refuse credentials in the URL, because logs and files show it."""
+    """Parse the path or URL of a folder. Refuse credentials in the URL, because logs and files contain the URL."""
     place = value.strip()
     scheme, separator, rest = place.partition("://")
     known = not separator or scheme in FOLDER_SCHEMES
@@ -212,7 +219,7 @@ def addresses_by_name(value: str) -> tuple[tuple[str, str], ...]:
 
 
 def json_document(example: str) -> Callable[[str], str]:
-    """Return a parser that only checks that the text is a JSON object; users of the option interpret its fields."""
+    """Return a parser that accepts every JSON object, and returns the text of the object unchanged."""
 
     def parse(value: str) -> str:
         try:
@@ -241,9 +248,10 @@ def catalog_settings(value: str) -> tuple[tuple[str, str], ...]:
 
 
 def _visible_settings(settings: tuple[tuple[str, str], ...], place: str) -> tuple[tuple[str, str], ...]:
-    """Return the settings. Raise ValueError if one is secret and Spark's redaction would not recognize it.
+    """Return the settings. Raise ValueError if Spark would show a secret in the settings.
 
-    Spark shows an option unless its key or value looks like a secret. Refused settings belong into `place`.
+    Spark shows an option unless the option's key or value looks like a secret. The error advises the user to move
+    secret settings to `place`.
     """
     exposed = [
         name

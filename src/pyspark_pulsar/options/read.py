@@ -279,7 +279,10 @@ class ReadOptions(ProtobufOptions, SegmentOptions, TriggerOptions):
             )
 
     def check_no_limit(self) -> None:
-        """Raise `OptionError` if `limit` is set. Call this for a stream, which would lose rows of each micro-batch."""
+        """Raise `OptionError` if `limit` is set.
+
+        Streams need this check, because a limit would drop rows of each micro-batch.
+        """
         if self.limit is not None:
             raise OptionError(
                 "option 'limit' is set for a stream: expected it only for a batch; leave it out, and limit "

@@ -19,7 +19,7 @@ AUTH_PLUGINS: Final = {
     f"{_JAVA}AuthenticationBasic": BASIC,
     f"{_JAVA}oauth2.AuthenticationOAuth2": OAUTH2,
 }
-"""Short names of Pulsar's C++ and Python clients, by the class names of the Java client."""
+"""Short names of authentication plugins in Pulsar's C++ and Python clients, by the Java client's class name."""
 
 
 def auth_plugin(value: str) -> str:
@@ -36,8 +36,8 @@ def auth_plugin(value: str) -> str:
 class SecurityOptions:
     """Authentication and TLS, for the binary protocol and the admin REST API. The base of `ConnectionOptions`.
 
-    The reader or writer carries these options to the executors, including `auth_params`. Each process reads the files
-    itself, when it needs them.
+    The reader or writer sends these options to the executors, including `auth_params`. The options contain paths of
+    files. The driver and each executor read their local files at these paths.
     """
 
     auth_plugin: str = option(

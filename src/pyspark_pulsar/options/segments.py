@@ -30,7 +30,8 @@ _LEAST_SLACK_MS: Final = 100
 """Smallest accepted value of `clockSlackMs`.
 
 A client sets the publish time before it sends a message. Official clients collect a batch for up to 10 ms, and earlier
-requests may delay the message further. The limit is ten times this delay, because less slack could miss messages.
+requests may delay the message further. This minimum is ten times the delay of a batch, because a read with less slack
+could miss messages.
 """
 
 
@@ -243,22 +244,22 @@ class SegmentOptions(BookieOptions):
 
     @property
     def names_tables(self) -> bool:
-        """Return whether the options name a catalog in which topics may have tables."""
+        """Return whether the options name a catalog for the tables of topics."""
         return bool(self.tier_catalog or self.tier_catalog_secrets)
 
     @property
     def published_from(self) -> TimeBound | None:
-        """Return the start by publish time (inclusive) that one of two options sets, or None."""
+        """Return the inclusive start by publish time, or None if no option sets a start time."""
         return one_bound(self.starting_timestamp, self.starting_offsets_by_timestamp)
 
     @property
     def published_before(self) -> TimeBound | None:
-        """Return the end by publish time (exclusive) that one of two options sets, or None."""
+        """Return the exclusive end by publish time, or None if no option sets this end."""
         return one_bound(self.ending_timestamp, self.ending_offsets_by_timestamp)
 
     @property
     def event_before(self) -> TimeBound | None:
-        """Return the end by event time (exclusive) that one of two options sets, or None."""
+        """Return the exclusive end by event time, or None if no option sets this end."""
         return one_bound(self.ending_event_time, self.ending_offsets_by_event_time)
 
     def check_times(self) -> None:

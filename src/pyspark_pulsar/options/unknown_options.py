@@ -56,7 +56,7 @@ _KAFKA_HINTS: Final = {
     "kafka.value.deserializer": "the topic's schema determines the format (<schema-mapping>)",
     "kafka.schema.registry.url": "reads and writes use Pulsar's own schema registry, at service.url",
 }
-"""Hints for options of Spark's Kafka source: what to use instead, by the name of the option there."""
+"""Hints that replace options of Spark's Kafka source by options of this package, by the name of the Kafka option."""
 
 _PULSAR_SPARK_HINTS: Final = {
     "subscriptionPrefix": _NO_PREFIX,
@@ -85,12 +85,13 @@ _PREFIXES: Final = {
 def unknown_options(keys: Iterable[str], known: Iterable[str], what: str = "unknown option") -> str:
     """Return the text of an error for unknown keys, with suggestions.
 
-    Spark passes keys in lower case to Python sources. The text spells options of other connectors as those do.
+    Spark passes keys in lower case to Python sources. The text spells the option of another connector in the spelling
+    of that connector.
 
     Args:
         keys: The unknown keys, at least one.
         known: All keys that exist.
-        what: The kind of the keys, as the text names one.
+        what: The words for one unknown key in the text, such as `unknown option`.
 
     """
     listed = list(known)
@@ -109,7 +110,7 @@ def unknown_options(keys: Iterable[str], known: Iterable[str], what: str = "unkn
 
 
 def _suggestion(key: str, known: list[str]) -> tuple[str, str]:
-    """Return the name as its connector spells it, and a hint, which may be empty."""
+    """Return the name of the option in its connector's spelling, and a hint. The hint can be empty."""
     name, hint = _ELSEWHERE.get(key.lower(), (key, ""))
     hint = hint or next((hint for prefix, hint in _PREFIXES.items() if key.lower().startswith(prefix)), "")
     if not hint and (close := near_misses(key, known)):
@@ -118,7 +119,10 @@ def _suggestion(key: str, known: list[str]) -> tuple[str, str]:
 
 
 def near_misses(key: str, known: Iterable[str]) -> list[str]:
-    """Return the names that resemble `key`, or whose last part does. The best match is first; at most three."""
+    """Return at most three names that resemble `key`, or whose last part resembles the last part of `key`.
+
+    The best match is first.
+    """
     similarity = {name: _similarity(key.lower(), name.lower()) for name in known}
     close = [
         name

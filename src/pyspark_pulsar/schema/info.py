@@ -1,4 +1,4 @@
-"""Schemas in the form in which Pulsar's schema registry stores them.
+"""Schemas in the form of Pulsar's schema registry.
 
 The schema types have the names and numbers of Java's `org.apache.pulsar.common.schema.SchemaType`. The wire numbers of
 the types come from `Schema.Type` in PulsarApi.proto, which has no negative numbers.

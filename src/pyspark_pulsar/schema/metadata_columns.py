@@ -75,7 +75,7 @@ WRITABLE: Final = FIELDS | {
 """
 
 SEQUENCE_ID: Final = "__sequenceId"
-"""The column that a write uses for sequence ids only if the user names the producer.
+"""The column of sequence ids, which a write uses only if the user names the producer.
 
 Without a producer name, the write ignores the column, and Pulsar assigns the sequence ids.
 """

@@ -38,7 +38,8 @@ PRIMITIVES: Final = {
     SchemaType.INT64: Primitive("int64", pa.int64(), "INT64"),
     SchemaType.FLOAT: Primitive("float", pa.float32(), "Float"),
     SchemaType.DOUBLE: Primitive("double", pa.float64(), "Double"),
-    # `primitive_for` returns the first match, so the types that a write registers precede others with the same column.
+    # `primitive_for` returns the first match, so a type that a write registers precedes other types with the same
+    # column type.
     SchemaType.LOCAL_DATE: Primitive("local_date", pa.date32(), "LocalDate"),
     SchemaType.LOCAL_TIME: Primitive("local_time", pa.time64("ns"), "LocalTime"),
     SchemaType.INSTANT: Primitive("instant", pa.timestamp("us", tz="UTC"), "Instant"),

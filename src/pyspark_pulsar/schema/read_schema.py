@@ -36,8 +36,8 @@ class ReadSchema:
             field has this name.
         own_schemas: In a read of several topics, a digest of all topics and their schemas; empty for a single topic.
         payload_column: The name of an output column for original payloads; None if the read returns no payloads. The
-            column contains the payloads of messages that cannot be decoded, and of messages that the other columns do
-            not determine.
+            column contains the payloads of messages that cannot be decoded, and of messages that cannot be restored
+            from the other columns.
         keeps_all_payloads: Whether `payload_column` contains the payloads of all messages.
 
     """
@@ -84,7 +84,7 @@ def resolve_read_schema(
     """Return the schema for a read of one topic, or of several topics that are read as one table.
 
     Args:
-        info: The registry schema; None if the topic has no schema, so that its value is read as bytes.
+        info: The registry schema. None if the topic has no schema; the value is then read as bytes.
         topic: The topic, for errors.
         columns: The requested columns, or only their names.
         descriptor: The user's Protobuf message, for a topic whose schema does not describe the messages.

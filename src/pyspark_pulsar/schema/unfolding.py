@@ -21,8 +21,8 @@ class Unfolding:
     Attributes:
         depth: How often a type that contains itself can occur on the path to a field, as in Spark's Avro and Protobuf
             readers. With a depth of 1, the columns lack each field that repeats a surrounding type.
-        wanted: The columns of `.schema(...)` in Spark's types, or None. Members that these columns name are read beyond
-            `depth`. A column of type string or binary can request a field in its raw form.
+        wanted: The columns of `.schema(...)` in Spark's types, or None. If these columns name a member, the member is
+            read even beyond `depth`. A column of type string or binary can request a field in its raw form.
 
     """
 

@@ -50,7 +50,7 @@ def restrict_to(
         resolved: The read schema without `.schema(...)`.
         user_schema: The columns of `.schema(...)`.
         topic: The topic, for errors.
-        older: Returns earlier versions of the topic's schema.
+        older: A function that returns earlier versions of the topic's schema.
         unfolding: How types that contain themselves become columns.
 
     Raises:

@@ -34,8 +34,8 @@ def columns_are_whole(reader: PayloadSchema, written: PayloadSchema, own: Payloa
     Args:
         reader: The format whose columns the table stores.
         written: The writer's format of the version.
-        own: The writer's format of the version from which `reader` was made. None if the messages name no version,
-            because each reader decodes such messages with its own version.
+        own: The writer's format of the version from which `reader` was made. None if the messages name no version. Each
+            reader decodes messages without a version by the reader's own version.
 
     """
     if reader.pair is not None:

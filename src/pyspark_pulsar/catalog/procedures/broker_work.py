@@ -1,6 +1,6 @@
-"""Starting compaction and offloading in brokers, and querying the progress.
+"""The procedures `compact` and `offload`, which start work in brokers and query the progress of the work.
 
-The result has a row for each topic partition.
+The result of each procedure has a row for each topic partition.
 """
 
 from __future__ import annotations
@@ -87,8 +87,8 @@ def follow_offload(cluster: Cluster, state: Mapping[str, Any]) -> Answer:
 def first_kept(ledgers: tuple[Ledger, ...], keep_bytes: int) -> int | None:
     """Return the id of the first ledger that must not be offloaded; None if no ledger must be offloaded.
 
-    The last ledger is not offloaded, because it is still being written. The newest ledgers before it are not offloaded
-    either, while the total size, with the last ledger, is at most `keep_bytes`.
+    The last ledger is never offloaded, because producers still write to this ledger. Earlier ledgers also stay in
+    BookKeeper, from the newest to the oldest, up to a total size of `keep_bytes`. The total includes the last ledger.
     """
     size = 0
     kept = ledgers[-1].id if ledgers else 0

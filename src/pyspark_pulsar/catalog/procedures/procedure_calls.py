@@ -43,7 +43,7 @@ def load_procedure(cluster: Cluster, namespace: Sequence[str], name: str) -> dic
 def call_procedure(
     cluster: Cluster, name: str, namespace: Sequence[str], table: str, arguments: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Run a procedure. Raises the errors of the procedure, and these errors.
+    """Run a procedure. Raises the errors of the procedure, and the errors below.
 
     Raises:
         CatalogUnsupported: The table is a system table.

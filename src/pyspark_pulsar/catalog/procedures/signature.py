@@ -27,7 +27,7 @@ class Parameter:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The result of a call, which may be incomplete."""
+    """The result of a procedure call. The result is incomplete while `follow` is not None."""
 
     rows: list[Row]
     """The rows of the result, with values in the order of the procedure's columns."""

@@ -1,1 +1,1 @@
-"""The catalog's process: the calls that the JVM makes, and the service that answers them."""
+"""The catalog's process: the calls that the JVM makes, and the service that answers the calls."""

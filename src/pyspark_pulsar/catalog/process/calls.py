@@ -1,4 +1,4 @@
-"""The calls that the JVM can make, by name. The arguments are JSON values; the catalog's protocol defines their names.
+"""The calls that the JVM can make, by name. The catalog's protocol defines the arguments.
 
 Modules for statements that change tables are imported on demand, because most processes only load tables.
 """
@@ -19,7 +19,8 @@ from pyspark_pulsar.model.topic import TopicName
 def _load_namespace(cluster: Cluster, namespace: Sequence[str]) -> dict[str, str]:
     """Return the properties of a namespace.
 
-    The result is empty if `namespace` is only a tenant, or if the role may not see the properties.
+    The result is empty if `namespace` is only a tenant, or if the role is not allowed to see the properties. Without
+    `admin.url`, the result is also empty.
     """
     from pyspark_pulsar.catalog.statements import namespaces
 

@@ -24,7 +24,8 @@ RETENTION_PROPERTIES: Final = (TIME, SIZE)
 class Retention:
     """A retention in minutes and MiB.
 
-    The value -1 means infinite. If both values are 0, no message is retained. A single 0 is not valid.
+    The value -1 means infinite. If both values are 0, no message is retained. A retention with exactly one value of 0
+    is not valid.
     """
 
     minutes: int
@@ -50,7 +51,8 @@ def change_retention(
 ) -> Retention | None:
     """Return the retention after a change; None if the change removes the retention.
 
-    A limit that the change neither sets nor removes keeps its value. If it had no value, it is infinite.
+    A limit that the change neither sets nor removes keeps its value. If only one limit has a value after the change,
+    the other limit becomes infinite.
 
     Args:
         before: The retention before the change; None if there was none.

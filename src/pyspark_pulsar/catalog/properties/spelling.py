@@ -1,4 +1,4 @@
-"""Detection of misspelled properties. A property with an unknown name is stored in the topic or namespace."""
+"""Detection of misspelled properties. A property whose name resembles no known name is stored unchanged."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The properties of a table: the properties that CREATE TABLE accepts, and the properties that a topic shows."""
+"""The properties of a table: properties that CREATE TABLE accepts, and properties that describe a topic."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def parse_table_properties(properties: Mapping[str, str]) -> TableProperties:
 
     Raises:
         OptionError: A value is invalid, or a name is misspelled.
-        CatalogUnsupported: A property is one that tables cannot have.
+        CatalogUnsupported: The statement sets a property that no table can have.
 
     """
     stated = {key: value for key, value in properties.items() if not _is_ignored(key, value)}
@@ -143,7 +143,7 @@ def compaction_without_keys(what: str) -> CatalogUnsupported:
 
 
 def key_column(topic_properties: Mapping[str, str]) -> str | None:
-    """Return the value column that is also the key, from a topic's properties; None if there is no such column."""
+    """Return the name of the key column from a topic's properties; None if the topic has no key column."""
     return topic_properties.get(KEY_COLUMN_PROPERTY) or None
 
 
@@ -155,7 +155,7 @@ def stored_properties(admin: AdminClient, topic: TopicName, partitions: int) -> 
     """Return the properties of a topic, and the policies that apply to the topic, as properties for CREATE TABLE.
 
     Raises:
-        PermissionDenied: The role may not see the properties or policies.
+        PermissionDenied: The role is not allowed to see the properties or policies.
 
     """
     whole = topic.without_partition() if admin.topics.partitions(topic.without_partition()) else topic
@@ -177,7 +177,7 @@ def stored_properties(admin: AdminClient, topic: TopicName, partitions: int) -> 
 
 
 def format_properties(info: SchemaInfo | None) -> dict[str, str]:
-    """Return the properties with which CREATE TABLE registers a schema of the same type.
+    """Return the properties with which CREATE TABLE would register a schema of the type of `info`.
 
     A schema of a primitive type needs no property, because the type of its column determines the type of the schema.
     """
@@ -195,7 +195,8 @@ def _is_ignored(key: str, value: str) -> bool:
     """Return whether CREATE TABLE ignores a property.
 
     CREATE TABLE ignores properties that Spark adds, and read-only properties from SHOW CREATE TABLE. Spark passes each
-    option twice, and the second copy is ignored too.
+    option of the statement twice: under its own name, and with the prefix `option.`. The copy with the prefix is
+    ignored too.
     """
     if key.startswith(_OPTION):
         if key.removeprefix(_OPTION) not in KNOWN:

@@ -1,6 +1,7 @@
 """The answer to the jar's request for a scan.
 
-The answer contains the files, the columns, the time filters, and the options for the messages after the table.
+The answer contains the files, the columns, the time filters, and the read options for messages after the end of the
+table.
 """
 
 from __future__ import annotations
@@ -84,12 +85,12 @@ def scan_answer(
         windows     `partitions` (None for all), `published_from`, `published_before` and `event_before` in Unix
                     microseconds
         settings    Hadoop's settings for the store
-        rest        the options of the data source for the messages after the table; None if there are none
+        rest        the data source's options for the messages after the table; None if the query reads no such message
     """
     scanned_fields = [
         pa.field(column.field.name, column.scanned) for column in scanned if column.scanned is not None
     ]
-    # A query without columns counts rows, and for that the scan must read one column.
+    # A query without columns counts rows. The scan must read at least one column to count rows.
     schema = pa.schema(scanned_fields or [metadata_columns.FIELDS[PARTITION]])
     return {
         "table": table.name,

@@ -1,6 +1,6 @@
 """The checks of `tier_scan`: whether Spark's own Parquet scan would return the same rows as the data source.
 
-If not, a check raises `NotScannable` with the reason. The data source then reads all rows.
+If the rows could differ, a check raises `NotScannable` with the reason. The data source then reads all rows.
 """
 
 from __future__ import annotations
@@ -115,9 +115,9 @@ def check_rows(positions: TieredPositions, partitions: Sequence[TopicPartition],
 def holds_all(positions: TieredPositions, ends: Mapping[TopicPartition, Position]) -> bool:
     """Return whether no topic partition has, or ever had, messages after the end of the table.
 
-    The broker removes the oldest ledgers first, and never uses a ledger id again. So if the last message of a partition
-    is in the table, no later message was removed, and the topic was not created again. If a partition with rows in the
-    table is empty, later messages may have been removed, so the result is False.
+    The broker removes the oldest ledgers first, and never uses a ledger id again. Therefore, if the last message of a
+    partition is in the table, no later message was removed, and the topic was not created again. If a partition with
+    rows in the table is empty, later messages may have been removed, so the result is False.
     """
     tiered = positions.partitions
     return all(
@@ -129,9 +129,9 @@ def holds_all(positions: TieredPositions, ends: Mapping[TopicPartition, Position
 def check_named_by_topic(
     cluster: Cluster, tables: TopicTables, topic: TopicName, table: ColumnarTable
 ) -> None:
-    """Check that the topic's record names this table. Raises `TierMismatch` if it names another table.
+    """Check that the topic's record names this table. Raises `TierMismatch` if the record names another table.
 
-    Raises `NotScannable` if the topic has no such record.
+    Raises `NotScannable` if the topic has no record that names a table.
     """
     note = fetch_note(cluster.admin, topic)
     if note is None:

@@ -1,7 +1,7 @@
-"""A cache of the data files of tables, as listed in the tables' manifests. Only one thread may use the cache.
+"""A cache of the data files of tables, as listed in the tables' manifests. The cache is not thread-safe.
 
 The manifests of 10,000 files are read in one second. The statistics of ten columns of these files need 10 MB. A version
-of a table never changes, and the next version has most of its manifests too.
+of a table never changes. The next version of the table contains most of the earlier version's manifests.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pyspark_pulsar.history.columnar.table import ColumnarTable
 from pyspark_pulsar.history.columnar.table_files import Parts, TableFiles
 
 _MOST_FILES: Final = 50_000
-"""The largest total number of files in the cache. The last used table is never removed."""
+"""The largest total number of files in the cache. The most recently used table is never removed."""
 
 
 @dataclass(slots=True)
@@ -37,7 +37,7 @@ class KnownFiles:
         self._known: OrderedDict[str, _KnownTable] = OrderedDict()
 
     def files_of(self, table: ColumnarTable, columns: Iterable[str]) -> TableFiles:
-        """Return all files of the table's version, with statistics of at least these columns.
+        """Return all files of the table's version, with statistics of at least the columns in `columns`.
 
         Raises the errors of `ColumnarTable.all_files`.
         """

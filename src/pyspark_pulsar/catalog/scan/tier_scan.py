@@ -5,7 +5,7 @@ The jar combines the scan with the data source, which reads the messages after t
 source reads all rows, and the answer contains the reason (`checks`). If the scan is possible, the jar gets the result
 of `scan_answer`.
 
-These rules make the results equal:
+These rules make the combination return the same rows as the data source alone:
 
     rows       The scan reads all files of one version of the table. The data source begins at the end positions of
                this version.
@@ -17,8 +17,8 @@ These rules make the results equal:
     topic      The topic's record names the table, or the data source compares creation times.
     rights     The broker checks the right to consume when the end positions of the topic partitions are requested.
 
-If no messages follow the table, the data source is not used, because its planner and its task would take longer than a
-small query.
+If no messages follow the table, the data source is not used. The data source's planner and task would need more time
+than a small query.
 """
 
 from __future__ import annotations

@@ -90,7 +90,7 @@ def alter_table(admin: AdminClient, topic: TopicName, changes: Sequence[TableCha
         _register(admin, topic, info, record)
     for apply in policies:
         apply()
-    # Raising the number of partitions cannot be undone, so it follows the steps that the server may refuse.
+    # Pulsar cannot remove partitions. Partitions are therefore added only after all steps that the server can refuse.
     if raised_to > partitions:
         admin.topics.set_partitions(topic, raised_to)
     _set_own(admin, topic, alteration, own)
@@ -180,7 +180,7 @@ _EDITS: Final[Mapping[str, Callable[[EditedRecord, TableChange], None]]] = {
 def _edit_record(
     topic: TopicName, info: SchemaInfo | None, changes: Sequence[TableChange]
 ) -> EditedRecord | None:
-    """Return the changed record after checking that it is valid; None if there are no column changes."""
+    """Return the changed record after a check of the record; None if the statement changes no columns."""
     if not changes:
         return None
     if info is None or info.type not in RECORD_TYPES:
@@ -200,8 +200,9 @@ def _edit_record(
 def _register(admin: AdminClient, topic: TopicName, info: SchemaInfo, record: EditedRecord) -> None:
     """Register the record as the newest schema version.
 
-    If a schema differs from an older version only by comments, the registry returns the older version and adds no
-    version. In this case, the call adds an attribute that makes the schema different.
+    If a schema differs from an older version only by comments, the registry returns the older version and adds no new
+    version. In this case, this function adds an attribute that makes the schema different, and registers the schema
+    again.
 
     Raises:
         SchemaError: Another statement registered a schema at the same time, and this call has replaced that schema. The

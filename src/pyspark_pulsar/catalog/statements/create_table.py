@@ -48,7 +48,7 @@ def create_table(
         topic: The topic to create.
         schema: The columns, as JSON of a StructType.
         properties: The properties of the table.
-        partitioning: The columns of PARTITIONED BY. Any column raises an error.
+        partitioning: The columns of PARTITIONED BY. If the list is not empty, the call raises `CatalogUnsupported`.
         options: The write options, for values that `properties` does not set.
 
     Raises:
@@ -56,7 +56,7 @@ def create_table(
         NamespaceNotFoundError: The namespace does not exist.
         SchemaError: No Pulsar schema can describe the columns.
         OptionError: The value of a property is invalid.
-        CatalogUnsupported: Topics cannot have a requested feature.
+        CatalogUnsupported: The statement requests a feature that topics do not have.
 
     """
     if partitioning:
@@ -86,8 +86,9 @@ def create_table(
     partitions = table.partitions if table.partitions is not None else options.partitions or 0
     admin.topics.create(topic, partitions)
     try:
-        # The schema is registered last. If this process is killed before, the table has no columns, so users see that
-        # it is incomplete. And no table has its columns without its key column.
+        # The schema is registered last. If this process is killed before this step, the table has no columns, so users
+        # see that the table is incomplete. The order also ensures that a table with columns always has its property for
+        # the key column.
         _set_up(admin, topic, table)
         if registers:
             admin.schemas.register(topic, info)

@@ -26,7 +26,7 @@ _log: Final = logging.getLogger(__name__)
 def table_properties(cluster: Cluster, namespace: Sequence[str], table: str) -> Properties:
     """Return the properties of a table: properties for CREATE TABLE, and read-only properties (`pulsar.*`).
 
-    CREATE TABLE ignores the read-only properties. Properties that the role may not see are left out. Without
+    CREATE TABLE ignores the read-only properties. Properties that the role is not allowed to see are left out. Without
     `admin.url`, all properties from the admin REST API are left out.
 
     Raises:
@@ -63,7 +63,8 @@ def version_number(version: bytes) -> str:
 def _topic_properties(admin: AdminClient, topic: TopicName, partitions: int) -> Properties:
     """Return the topic's properties and policies. If the server refuses policies, return only the properties.
 
-    Servers without topic policies refuse all requests for policies, as do all servers for non-persistent topics.
+    Servers without topic policies refuse all requests for policies. For non-persistent topics, every server refuses
+    requests for policies.
     """
     refusals = (PermissionDenied, ProtocolError, TopicNotFoundError)
     try:

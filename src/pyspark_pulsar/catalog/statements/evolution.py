@@ -1,4 +1,4 @@
-"""Changing a record's Avro document in place. All other parts of the document stay as they were registered.
+"""Changes to a record's Avro document in place. A change does not affect other parts of the document.
 
 The sections "Schema Declaration" and "Schema Resolution" of Avro 1.11 define which changes keep earlier messages
 readable (https://avro.apache.org/docs/1.11.1/specification/#schema-resolution).
@@ -24,7 +24,7 @@ Node = dict[str, Any]
 Path = Sequence[str]
 
 REVISION: Final = "pyspark-pulsar.revision"
-"""The name of an attribute of the record that Avro's readers ignore."""
+"""The name of an attribute of the record. Avro's readers ignore the attribute."""
 
 _METADATA: Final = "__"
 _BUILT_IN: Final = ("null", "boolean", "int", "long", "float", "double", "string", "bytes")
@@ -48,7 +48,7 @@ _TYPES: Final = {
 
 
 class EditedRecord:
-    """An Avro document that the methods change.
+    """The Avro document of a record, with methods that change the document.
 
     A path has Spark's form: names of fields, `element` inside an array, and `value` inside a map.
 
@@ -83,7 +83,7 @@ class EditedRecord:
     def revise(self, number: int) -> None:
         """Set the attribute `REVISION`, which makes the document differ from all earlier versions.
 
-        Without this attribute, a registry that ignores comments may treat the document as an earlier version.
+        If only comments differ, a registry can treat a document without this attribute as an earlier version.
         """
         self._node[REVISION] = number
 
@@ -94,7 +94,7 @@ class EditedRecord:
             path: The path of the new field.
             column: The type and the name of the column. The name is the last part of the path.
             comment: The column's comment.
-            position: `"first"`, `{"after": name}`, or None if the field is the last one.
+            position: `"first"`, `{"after": name}`, or None to add the field at the end.
 
         """
         record = self._record(path[:-1], path)
@@ -180,7 +180,7 @@ class EditedRecord:
         return isinstance(kind, list) and "null" in kind
 
     def comment(self, path: Path, text: str | None) -> None:
-        """Set the attribute `doc` of a field; remove it if `text` is None or empty.
+        """Set the attribute `doc` of a field. If `text` is None or empty, remove the attribute.
 
         Only fields have this attribute. An element of an array has no `doc`.
         """
@@ -286,7 +286,7 @@ def _node_of(node: Any) -> Node:
 
 
 def _plain(node: Any) -> str | None:
-    """Return the name of a node's type; None if the node is not a plain name or has a logical type."""
+    """Return the name of a node's type; None if the node has a logical type or is not a plain name."""
     if isinstance(node, dict):
         return None if "logicalType" in node else _plain(node.get("type"))
     return node if isinstance(node, str) else None

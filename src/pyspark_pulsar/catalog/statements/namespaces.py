@@ -23,7 +23,7 @@ _LOCATION, _OWNER = "location", "owner"
 def load_namespace(admin: AdminClient, namespace: Namespace) -> dict[str, str]:
     """Return the properties and policies that are set for a namespace.
 
-    Values that the role may not see are left out.
+    Values that the role is not allowed to see are left out.
 
     Raises:
         NamespaceNotFoundError: The namespace does not exist.
@@ -79,7 +79,8 @@ def drop_namespace(admin: AdminClient, namespace: Namespace, *, cascade: bool) -
         False if the namespace does not exist.
 
     Raises:
-        NamespaceNotEmptyError: The namespace has topics other than topics that Pulsar reserves for itself.
+        NamespaceNotEmptyError: `cascade` is False, and the namespace has topics that Pulsar does not reserve for
+            itself.
 
     """
     if not admin.namespaces.exists(namespace):
@@ -98,7 +99,7 @@ def drop_namespace(admin: AdminClient, namespace: Namespace, *, cascade: bool) -
             return fault
         return None
 
-    # If one topic cannot be dropped, all other topics are dropped nevertheless.
+    # If one topic cannot be dropped, the call still drops all other topics before it raises the error.
     for fault in map_concurrently(drop, sorted(topics)):
         if fault is not None:
             raise fault

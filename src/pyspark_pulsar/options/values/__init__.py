@@ -1,4 +1,4 @@
 """Types for the values of options about topics, positions and times.
 
-The driver parses them once. Their errors name the option.
+The driver parses each value once. An error about a value names the option.
 """

@@ -2,7 +2,7 @@
 
 The text has the form of Spark's Kafka source, with positions of Pulsar: `earliest`, `latest`, or
 `{"persistent://public/default/t-partition-0": "12:7:0", "*": "earliest"}`. The parser does not know which topic
-partitions exist; `read.bounds.offsets` resolves the position in each.
+partitions exist; `read.bounds.offsets` later resolves the position in each topic partition.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ OTHERS: Final = "*"
 
 
 class LogSide(Enum):
-    """An end of a topic partition's log."""
+    """The beginning or the end of a topic partition's log."""
 
     EARLIEST = "earliest"
     """The position before the first retained message."""
@@ -38,8 +38,8 @@ class OffsetBound:
     """The start (inclusive) or the end (exclusive) of a query in each topic partition.
 
     Attributes:
-        text: The text of the option. The offset of a query that has not started repeats it.
-        others: The bound of all topic partitions that `named` lacks; None if `named` must contain all.
+        text: The text of the option. The offset of a query that has not started contains this text.
+        others: The bound of all topic partitions that `named` lacks; None if `named` must contain all topic partitions.
         named: The bounds of single topic partitions.
 
     """

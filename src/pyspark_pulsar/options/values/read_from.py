@@ -1,4 +1,7 @@
-"""The values of option `readFrom`. With `AUTO` a read may use every location; each other value names the only one."""
+"""The values of option `readFrom`. With `AUTO`, a read can use every location.
+
+Each other value names the only location that a read can use.
+"""
 
 from __future__ import annotations
 

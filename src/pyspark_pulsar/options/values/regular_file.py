@@ -1,4 +1,4 @@
-"""Reads of files that options name. They refuse pipes and devices, because opening or reading those may never end."""
+"""Reads of files that options name. A pipe or a device is refused, because reading such a file may never end."""
 
 from __future__ import annotations
 

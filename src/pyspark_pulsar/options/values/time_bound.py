@@ -1,9 +1,9 @@
 """Times at which a query begins or ends, for all topic partitions or for each topic or partition.
 
 Options such as `startingTimestamp` set one time, as a number or in ISO 8601. Options such as
-`startingOffsetsByTimestamp` set several, as JSON from topic or topic partition to time. Checkpoints also contain such
-bounds (`StreamOffset`). The parser does not know which topic partitions exist; `read.bounds.timestamps` makes a
-`TimeWindow` for each.
+`startingOffsetsByTimestamp` set several times, as JSON from topic or topic partition to time. Checkpoints
+(`StreamOffset`) also contain time bounds. The parser does not know which topic partitions exist;
+`read.bounds.timestamps` makes a `TimeWindow` for each topic partition.
 """
 
 from __future__ import annotations
@@ -55,7 +55,11 @@ class TimeBound:
         return cls(by_name=tuple(sorted(times.items())))
 
     def time_of(self, partition: TopicPartition) -> int | None:
-        """Return the time of a topic partition, or of its topic. Return None if the bound contains neither."""
+        """Return the time of a topic partition, or None if the bound has no time for the topic partition.
+
+        The time of the partition has precedence over the time of its topic. If `by_name` contains neither, `all`
+        applies.
+        """
         times = dict(self.by_name)
         return times.get(partition, times.get(TopicPartition(partition.topic, -1), self.all))
 
@@ -72,7 +76,7 @@ def times_by_topic(key: str) -> Callable[[str], TimeBound]:
 
 
 def one_bound(time: int | None, by_topic: TimeBound | None) -> TimeBound | None:
-    """Return the bound of two options that exclude each other, or None if neither is set."""
+    """Return the time bound of two options that exclude each other, or None if neither option is set."""
     return by_topic if time is None else TimeBound(all=time)
 
 
@@ -84,7 +88,10 @@ def _partition(key: str, name: str) -> TopicPartition:
 
 
 def _time(key: str, name: str, value: object) -> int:
-    """Return a time in Unix milliseconds. The value is such a number, its text, or ISO 8601."""
+    """Return a time in Unix milliseconds.
+
+    The value is a number of Unix milliseconds, or a text with such a number or a time in ISO 8601.
+    """
     if isinstance(value, (int, str)) and not isinstance(value, bool):
         try:
             return instant(str(value))

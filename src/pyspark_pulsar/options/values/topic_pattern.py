@@ -1,4 +1,4 @@
-"""The value of `topicsPattern`: which namespaces may contain matches, and which topics match. No I/O."""
+"""The value of `topicsPattern`: which namespaces can contain matches, and which topics match. No I/O."""
 
 from __future__ import annotations
 
@@ -81,10 +81,11 @@ class TopicPattern:
         return cls(text, tenant, None, namespace_expression, name_expression)
 
     def namespaces(self, of_tenant: Callable[[str], Iterable[Namespace]]) -> list[Namespace]:
-        """Return the namespaces that may contain matches, sorted.
+        """Return the namespaces that can contain matches, sorted.
 
         Args:
-            of_tenant: Lists the namespaces of a tenant. It is called only if the pattern does not name the namespace.
+            of_tenant: A function that lists the namespaces of a tenant. The method calls the function only if the
+                pattern does not name the namespace.
 
         """
         if self.namespace is not None:
@@ -104,15 +105,15 @@ class TopicPattern:
 
 
 def topic_pattern(value: str) -> TopicPattern:
-    """Parse the option `topicsPattern`. Raise `OptionError` if that fails."""
+    """Parse the option `topicsPattern`. Raise `OptionError` if the pattern is invalid."""
     return TopicPattern.parse(_PATTERN(value))
 
 
 def _split(text: str) -> list[str]:
     """Split a pattern into tenant, namespace and local name.
 
-    The separators are the first two slashes outside of groups and character classes that no backslash escapes. If a
-    group contains the second slash, the result has two parts, and only the whole expression can match.
+    The separators are the first two slashes that are not escaped and not inside a group or a character class. If only
+    one such slash exists, the result has two parts: the tenant, and an expression for the namespace and the local name.
     """
     parts: list[str] = []
     depth, begin = 0, 0
@@ -132,7 +133,7 @@ def _split(text: str) -> list[str]:
 
 def _compiled(pattern: str, expression: str) -> re.Pattern[str]:
     try:
-        # Topic names may contain line ends, and a dot in the pattern must match these too.
+        # Topic names can contain line ends, and a dot in the pattern must match a line end too.
         return re.compile(expression, re.DOTALL)
     except re.error as fault:
         raise OptionError(

@@ -10,12 +10,13 @@ from pyspark_pulsar.schema.avro.tree import RecordType
 def one_name_for_each(records: Sequence[RecordType], *, aliases_count: bool) -> dict[str, str]:
     """Return the common name of each renamed field, by each of the field's other names.
 
-    The common name is the name of a field that has other names as aliases. A name that is not itself an alias has
-    precedence. Two fields of one record never get a common name.
+    The common name is the name of a field that has other names as aliases. If several names qualify, a name that is not
+    an alias of another field has precedence. Two fields of one record never get a common name.
 
     Args:
         records: The records.
-        aliases_count: Whether aliases rename fields. If false, which is right for JSON, the result is empty.
+        aliases_count: Whether aliases rename fields. If false, the result is empty. Use False for JSON, because JSON
+            identifies fields by name.
 
     """
     together: dict[str, set[str]] = {}

@@ -1,10 +1,10 @@
 """Removal of Avro fields that no column can contain.
 
-No column can contain a record inside itself beyond the depth, a decimal too long for Spark, or an array of items
-without bytes. The new document is finite. A record that contains itself becomes a separate record for each level,
-such as `Node`, `Node_2` and `Node_3`. The numbered records have the alias `Node`. If no column can contain a branch of
-a union, the new document marks the branch (`HELD`), and readers return null for its values. If columns can contain all
-fields, the document is unchanged.
+No column can contain a record that contains itself more often than `Unfolding.depth`, or a decimal with too many digits
+for Spark. No column can contain an array of items without bytes. The new document is finite. A record that contains
+itself becomes a separate record for each level, such as `Node`, `Node_2` and `Node_3`. The numbered records have the
+alias `Node`. If no column can contain a branch of a union, the new document marks the branch (`HELD`), and readers
+return null for its values. If columns can contain all fields, the document is unchanged.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ from pyspark_pulsar.schema.unfolding import (
     member_of,
 )
 
-# The kernel refuses to read decimals with more digits as text.
+# The kernel refuses to read a decimal with more than 1000 digits as text.
 _MAX_TEXT_DIGITS: Final = 1000
 # `schema.avro.scope` has the same limit on the number of types.
 _MAX_NODES: Final = 20_000
@@ -94,7 +94,9 @@ def column_document(document: str, unfolding: Unfolding = UNFOLDED_ONCE, *, wher
 
 @dataclass
 class _Unfolder:
-    """A walk that builds the new document. A method that returns a node raises `NotHeld` if no column can contain it.
+    """A walk that builds the new document.
+
+    A method that returns a node raises `NotHeld` if no column can contain the node.
 
     Attributes:
         written: The names that the new document uses. Each name has its node, or None if
@@ -262,7 +264,8 @@ class _Unfolder:
     def _marked(self, branch: Any, namespace: str) -> dict[str, Any]:
         """Return a union's branch with a mark, so that readers return null for the values of the branch.
 
-        The marked branch has the kind or name of the original branch, which distinguishes branches of a union.
+        The marked branch has the kind or name of the original branch, because the kind or name distinguishes the
+        branches of a union.
         """
         while isinstance(branch, dict) and isinstance(branch["type"], dict):
             branch = branch["type"]

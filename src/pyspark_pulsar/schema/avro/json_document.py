@@ -6,10 +6,10 @@ and a number of seconds with a decimal point in JSON. `java.util.Date` is a reco
 number of milliseconds in JSON. `json_document` replaces each of these types by the Avro type of its column. The
 attribute `jsonForm` of the new type is the name of the form for the kernel (`avro_schema/json_form.rs`):
 
-    instant-UNIT          a number in seconds if it has a decimal point, otherwise in the unit; or ISO 8601
-    local-date-time-UNIT  an array of parts, ISO 8601, or a whole number in the unit
-    time-UNIT             an array of parts, ISO 8601, or a whole number in the unit
-    date                  an array of parts, ISO 8601, or a whole number of days
+    instant-UNIT          a number with a decimal point in seconds, a whole number in UNIT, or a text in ISO 8601
+    local-date-time-UNIT  an array such as [year, ..., minute], a text in ISO 8601, or a whole number in UNIT
+    time-UNIT             an array such as [hour, minute], a text in ISO 8601, or a whole number in UNIT
+    date                  an array [year, month, day], a text in ISO 8601, or a whole number of days
     char                  a text of one character; the column contains its UTF-16 code unit
     decimal, integer      a number; the column contains its text
     any                   any value; the column contains its JSON
@@ -220,7 +220,7 @@ class _Rewriter:
         return {"type": "map", "values": self.type(value, _PAIR_NAMESPACE)}
 
     def _pair(self, items: Any, namespace: str) -> dict[str, Any] | None:
-        """Return the record by which Avro describes the entries of a map without string keys, or None."""
+        """Return the record for the entries of a map without string keys, or None if `items` is no such record."""
         full = _full_name(items, namespace) if isinstance(items, str) else ""
         record = self.known[full][0] if full in self.known else items
         if not isinstance(record, dict) or record.get("namespace") != _PAIR_NAMESPACE:

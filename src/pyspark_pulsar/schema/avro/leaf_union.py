@@ -29,7 +29,7 @@ _PER_SECOND: Final = {"millis": 10**3, "micros": 10**6, "nanos": 10**9}
 
 
 def leaf_union(one: _Leaf, other: _Leaf, *, by_name: bool) -> _Leaf | None:
-    """Return the type as which values of both types are read, or None if no type reads both.
+    """Return the type as which a reader reads values of both types, or None if no such type exists.
 
     The union of long and float or double is double, which rounds integers beyond 2**53. Times in different units become
     microseconds. Other unions lose no digits.

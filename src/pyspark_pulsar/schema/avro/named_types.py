@@ -57,7 +57,10 @@ class NamedTypes:
         return full_name(root["name"], root.get("namespace"), "")
 
     def takes_no_bytes(self, node: Any, namespace: str) -> bool:
-        """Return whether encoded values have no bytes: null, a fixed of size 0, or a record of only such types."""
+        """Return whether encoded values of a type have no bytes.
+
+        The types without bytes are null, a fixed of size 0, and a record whose fields all have types without bytes.
+        """
         if isinstance(node, dict):
             kind = node["type"]
             if kind not in NAMED_KINDS:
@@ -117,7 +120,7 @@ def resolved_name(name: str, namespace: str, known: Mapping[str, object]) -> str
 
 
 def full_name(name: str, own: object, around: str) -> str:
-    """Return the full name of a type. If set, the type's own namespace has precedence over the enclosing namespace."""
+    """Return the full name of a type. A namespace in the type has precedence over the enclosing namespace."""
     if "." in name:
         return name
     space = own if isinstance(own, str) else around

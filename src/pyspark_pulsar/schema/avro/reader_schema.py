@@ -1,9 +1,9 @@
 """Changes to a reader's Avro schema for the columns of `.schema(...)`: wider numbers, and fields of older versions.
 
 The decoder resolves messages of all schema versions to the reader's schema. If the query requests bigint for an int
-field, the reader's schema must declare the field as a long. With an int, messages of a later version that promoted the
-field to long could not be read. If the query requests a field that only older versions have, the reader's schema must
-have the field too.
+field, the reader's schema must declare the field as a long. If the reader's schema declared an int, the decoder could
+not read messages of a later version with a long. If the query requests a field that only older versions have, the
+reader's schema must have the field too.
 """
 
 from __future__ import annotations
@@ -98,7 +98,10 @@ def _promote(node: Any, reader_type: pa.DataType, definitions: Mapping[str, dict
 
 
 def _definitions(record: dict[str, Any]) -> dict[str, dict[str, Any]]:
-    """Return the named types of a document by full name, and the first type with each short name by short name."""
+    """Return the named types of a document by full name, and also by short name.
+
+    If several types have the same short name, the result contains the first of these types by the short name.
+    """
     definitions: dict[str, dict[str, Any]] = {}
 
     def walk(node: Any, namespace: str) -> None:

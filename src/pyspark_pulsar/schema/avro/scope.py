@@ -72,7 +72,10 @@ class Scope:
         return scope
 
     def count(self, types: int, height: int) -> None:
-        """Add a number of types that reach `height` levels below this position. Raise SchemaError beyond a limit."""
+        """Add a number of types that reach `height` levels below this position.
+
+        Raise SchemaError if the document has too many types or levels.
+        """
         self.size.types += types
         self.size.deepest = max(self.size.deepest, self.level + height)
         if self.size.deepest > _MAX_LEVELS:

@@ -7,9 +7,9 @@ local-timestamp-*, decimal up to 38 digits, and uuid. As Avro requires, the modu
 logical types on a wrong base type, and decimals with an invalid precision or scale. Before the conversion,
 `schema.avro.column_document` omits the fields that no column can contain.
 
-A union of null with one type becomes this type, nullable. A union of several types becomes a struct, as in Spark's own
-Avro source. The members `member0`, `member1`, and so on, are the branches except null, in their order. One member of
-the struct is set. If the branch is null, the struct itself is null.
+A union of null with one type becomes the nullable form of this type. A union of several types becomes a struct, as in
+Spark's own Avro source. The members `member0`, `member1`, and so on, are the branches except null, in their order. One
+member of the struct is set. If the branch is null, the struct itself is null.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ MAX_DECIMAL_DIGITS: Final = 38
 UUID_BYTES: Final = 16
 
 HELD: Final = "pyspark_pulsar"
-"""The key of an Avro node for a special form of its column.
+"""The key of an Avro node whose column has a special form.
 
 The value of the key is `OMITTED` for a union's branch without a member, and `TEXT` for a decimal that is read as text.
 `schema.avro.column_document` writes the key, and kernel/src/avro_schema/parse.rs reads the key.
@@ -223,9 +223,10 @@ def _complex(node: Mapping[str, Any], kind: object, scope: Scope) -> pa.DataType
 
 
 def _takes_no_bytes(kind: pa.DataType, *, nullable: bool) -> bool:
-    """Return whether encoded values of a type have no bytes: null, a fixed of size 0, or a record of only such types.
+    """Return whether encoded values of a type have no bytes.
 
-    An encoded nullable value has at least one byte, which is the index of its branch.
+    The types without bytes are null, a fixed of size 0, and a record whose fields all have types without bytes. An
+    encoded nullable value has at least one byte, which is the index of its branch.
     """
     if types.is_null(kind):
         return True

@@ -149,7 +149,10 @@ def label(branch: Type) -> str:
 
 
 def branches(kind: Type) -> tuple[Type, ...]:
-    """Return the branches of a union except null. Another type is its own only branch, and null has no branches."""
+    """Return the branches of a union except null.
+
+    A type that is not a union counts as a union with one branch. The result for null is therefore empty.
+    """
     all_branches = kind.branches if isinstance(kind, Union) else (kind,)
     return tuple(branch for branch in all_branches if branch != NULL)
 
@@ -196,7 +199,7 @@ def parse(document: str) -> RecordType:
 
 
 def width(kind: Type) -> int:
-    """Return the number of fields, including fields of nested records."""
+    """Return the number of fields in a type, including fields of nested records."""
     match kind:
         case RecordType():
             return sum(1 + width(member.type) for member in kind.fields)

@@ -6,10 +6,11 @@ become long, and two enums become an enum with the symbols of both. If a record 
 default or as null. As in Avro's Java library, names of records do not matter. Names of enums and fixed types matter,
 but their namespaces do not.
 
-Some types have no union although Avro resolves them, because values would lose digits or change their meaning. Examples
-are a number and a time, an instant and a local time, and decimals that need more than 38 digits together. The kernel
-decodes a JSON message without its schema version. In JSON, types whose values have different texts therefore have no
-union either. Examples are different time units, different decimal scales, and different branches of unions.
+Avro resolves some types for which this module has no union, because in a union, values would lose digits or change
+their meaning. Examples are a number and a time, an instant and a local time, and decimals that need more than 38 digits
+together. The kernel decodes a JSON message without its schema version. In JSON, types whose values have different texts
+therefore have no union either. Examples are different time units, different decimal scales, and different branches of
+unions.
 """
 
 from __future__ import annotations

@@ -64,7 +64,7 @@ def _sides(info: SchemaInfo) -> KeyValueSchemas | None:
 
 
 def _without_docs(node: Any) -> Any:
-    """Return an Avro document without the `doc` of types and fields. A default is a value, so it is unchanged."""
+    """Return an Avro document without the `doc` of types and fields. Defaults are unchanged."""
     if isinstance(node, list):
         return [_without_docs(item) for item in node]
     if isinstance(node, dict):

@@ -1,7 +1,7 @@
 """Selection of the schema by which a read returns several topics as one table.
 
-If the topics share one schema, the table has this schema. If the schemas differ, the table has their union
-(`family.union`), and a read without a union fails.
+If the topics share one schema, the table has this schema. If the schemas differ, the table has the union of the schemas
+(`family.union`). If no union exists, the read fails.
 
 A read of many topics parses each distinct schema text only once. Schemas that differ only in formatting or in the names
 of records are compared only once.
@@ -36,9 +36,11 @@ class TopicFamily:
     """The topics that a read returns as one table, and the schema of the table.
 
     Attributes:
-        info: The schema of the first topic, or the union of AVRO or JSON schemas that differ. A union has no version.
+        info: The schema of the first topic. If AVRO or JSON schemas differ, the union of the schemas, which has no
+            version.
         payload: The format that reads all topics; None if `info` determines the format.
-        members: One topic, with its schema, for each group of topics whose schemas have equal shapes.
+        members: One topic, with its schema, for each group of topics whose schemas have equal shapes
+            (`family.union.Shape`).
         digest: A SHA-256 digest of all topics and their schemas, in hexadecimal digits.
 
     """

@@ -1,8 +1,9 @@
 """Unions of several schemas. A union is a schema that reads the messages of all these schemas.
 
-Unions exist for AVRO and JSON (`avro.union`), for Protobuf (`protobuf.union`), and for KEY_VALUE. Inline and separated
-KEY_VALUE schemas have a union, because each schema version contains its own encoding. Different schema types have no
-union, nor do different primitives. Topics without a schema have no union with topics that have a schema.
+Unions exist for AVRO and JSON (`avro.union`), for Protobuf (`protobuf.union`), and for KEY_VALUE. An inline and a
+separated KEY_VALUE schema have a union, because each schema version contains its own encoding. Schemas with different
+types have no union. For example, two different primitives have no union. Topics without a schema have no union with
+topics that have a schema.
 """
 
 from __future__ import annotations
@@ -51,7 +52,11 @@ class Shape:
 
 
 def shape(info: SchemaInfo | None) -> Shape:
-    """Return the shape of a schema. An invalid schema has its identity as shape, because a read refuses the schema."""
+    """Return the shape of a schema.
+
+    The shape of an invalid schema contains its identity (`same_schema.identity`), because a later read refuses the
+    schema.
+    """
     try:
         if info is not None and info.type in _BY_DOCUMENT:
             tree = _tree(info, "")

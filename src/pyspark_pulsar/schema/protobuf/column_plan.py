@@ -1,4 +1,6 @@
-"""Removal of Protobuf fields that no column can contain: messages inside themselves beyond the depth.
+"""Removal of Protobuf fields that no column can contain.
+
+Such a field is a message that contains itself more often than `Unfolding.depth`.
 
 A message type that contains itself becomes a separate message type of the plan for each level. A plan without a message
 type that contains itself is unchanged.

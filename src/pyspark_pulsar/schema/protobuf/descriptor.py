@@ -177,7 +177,8 @@ class _PlanBuilder:
         return self._indices[descriptor.full_name]
 
     def describe(self, descriptor: Descriptor) -> PlanMessage:
-        # Protobuf adds a oneof with a single field for each proto3 `optional` field, which is no choice between fields.
+        # For each proto3 `optional` field, Protobuf adds a oneof with a single field. This oneof is no choice between
+        # fields.
         oneofs = [oneof for oneof in descriptor.oneofs if len(oneof.fields) >= _OPTIONAL_MEMBERS]
         indices = {oneof.name: index for index, oneof in enumerate(oneofs)}
         is_entry = descriptor.GetOptions().map_entry

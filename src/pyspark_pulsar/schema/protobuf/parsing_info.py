@@ -3,10 +3,12 @@
 The data of a PROTOBUF schema is an Avro schema of the Java class, without field numbers. The property
 `__PARSING_INFO__` is a JSON list of the class's own fields: `number`, `name`, `type` (Java's `FieldDescriptor.Type`),
 `label` (such as `LABEL_OPTIONAL`) and an unused `definition`. The schema does not describe nested types, so nested
-messages are read as bytes, and enums as numbers. If the user sets a descriptor file, all fields have their own types.
+messages are read as bytes, and enums as numbers. If the user sets a descriptor file, the file describes the types of
+all fields.
 
-The schema does not contain the presence of fields. An absent scalar is read as its default in the Avro schema, which
-Java's getter returns too. The number of an enum's default is unknown, so an absent enum is read as null.
+The schema does not specify which fields have presence. An absent scalar is read as its default in the Avro schema,
+because Java's getter also returns this default. The number of an enum's default is unknown, so an absent enum is read
+as null.
 """
 
 from __future__ import annotations

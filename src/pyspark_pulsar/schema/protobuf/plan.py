@@ -1,4 +1,4 @@
-"""Plans of Protobuf messages, which determine the columns and by which the kernel decodes and encodes messages.
+"""Plans of Protobuf messages. A plan determines the columns, and the kernel decodes and encodes messages by the plan.
 
 A plan is made from a descriptor (`protobuf.descriptor`), or from the top-level fields in a PROTOBUF schema
 (`protobuf.parsing_info`). The kernel parses the plan from JSON (kernel/src/protobuf/parse.rs).
@@ -8,9 +8,9 @@ Protobuf types become these Arrow types:
     int32, sint32, sfixed32                    int32
     uint32, fixed32, int64, sint64, sfixed64   int64
     uint64, fixed64                            decimal128(20, 0)
-    float, double, bool, string, bytes         the same
-    enum                                       string: its name, or its number if it has no name; int32 if the names are
-                                               unknown
+    float, double, bool, string, bytes         the Arrow type with the same name
+    enum                                       string: the name of the value, or the number of a value without
+                                               a name; int32 if the names of the enum are unknown
     message, group                             struct; binary if the type is unknown
     repeated, map                              list, map
     google.protobuf.Timestamp, Duration        timestamp[us, UTC], duration[us]
@@ -62,7 +62,7 @@ class PlanField:
         shape: `implicit` (an absent field equals a zero), `optional`, `required`, `repeated` or `map`.
         type: The index of the message or enum in the plan. In a map, the index of the entry message. None if
             the field is a scalar or has an unknown type.
-        oneof: The index of the oneof that contains the field; None if no oneof does.
+        oneof: The index of the oneof that contains the field; None if the field is not in a oneof.
         absent: The value of an absent field as text: numbers in decimal, enums by number, bytes in base64. None means
             null.
 

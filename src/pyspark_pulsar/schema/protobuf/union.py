@@ -16,7 +16,10 @@ from pyspark_pulsar.schema.avro.union import IncompatibleTypes, check_related
 from pyspark_pulsar.schema.protobuf.plan import PlanEnum, PlanField, PlanMessage, ProtobufPlan
 
 WriterMessages: TypeAlias = Sequence[tuple[int, int]]
-"""The message types of the writers at one path, each as the index of its plan and its own index in the plan."""
+"""The message types of the writers at one path.
+
+Each message type is a pair: the index of a plan, and the index of the message type in this plan.
+"""
 
 # Pairs of a narrow and a wide type with the same encoding. The wide type contains all values of the narrow type.
 _WIDER: Final = (
@@ -155,9 +158,10 @@ class _MessageUnion:
         types: Sequence[tuple[int, PlanMessage]],
         oneofs: list[str],
     ) -> int | None:
-        """Return the index of the oneof with a field, or None unless all writers have the field in this oneof.
+        """Return the index of the oneof of a field, or None if the field is not in the same oneof for all writers.
 
-        A writer without the oneof can set several of its fields. A oneof in the reader would hide all but one field.
+        A writer without the oneof can set several fields of the oneof. If the reader had the oneof, a read would return
+        only one of these fields.
         """
         owners = dict(types)
         names = {
@@ -182,7 +186,7 @@ def _wider(one: str, other: str) -> str | None:
 def _presence(member: PlanField) -> tuple[str, str | None]:
     """Return the shape and the default, which determine how an absent field is read.
 
-    A required field counts as optional, because only messages of other types lack the field.
+    A required field counts as optional, because a message that lacks the field has another message type.
     """
     if member.shape in ("optional", "required"):
         return ("optional", member.absent)

@@ -26,7 +26,7 @@ _MARKS: Final = (b"variant", b"geometry", b"geography")
 
 
 def spark_mark(kind: pa.DataType) -> str | None:
-    """Return the name of the Spark type that a struct encodes, such as `variant`, or None if the struct is a plain one.
+    """Return the name of the Spark type that a struct encodes, such as `variant`, or None if the struct is plain.
 
     Spark encodes types that Arrow lacks as structs, and marks a member of the struct by its metadata.
     """

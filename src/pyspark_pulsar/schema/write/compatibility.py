@@ -36,7 +36,10 @@ def record_mismatches(
 
 
 def scalar_fits(source: pa.DataType, target: pa.DataType) -> bool:
-    """Return whether values of the source can be written as the target, apart from units and lengths."""
+    """Return whether values of the source type can be written as the target type.
+
+    Time units and the length of a fixed-size binary type are not compared.
+    """
     if source == target:
         return True
     if source in _INTEGER_BITS:

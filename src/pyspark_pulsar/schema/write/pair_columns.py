@@ -39,7 +39,7 @@ class PairColumns:
 
 
 def name_faults(columns: Sequence[pa.Field]) -> list[str]:
-    """Return a fault for each column other than `key` and `value`, and for each of these two that is missing."""
+    """Return a fault for each column other than `key` and `value`, and a fault if `key` or `value` is missing."""
     names = [column.name for column in columns]
     faults = [f"column {name}{suggestion(name, SIDES)}" for name in names if name not in SIDES]
     missing = [name for name in SIDES if name not in names]

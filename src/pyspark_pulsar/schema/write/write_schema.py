@@ -89,7 +89,7 @@ def resolve_write_schema(
         value_format: The format of a new schema. The values "avro" (the default), "json" and "protobuf" write records,
             even for a single column. The values "bytes" and "string" write a single column `value` unchanged.
         key_value_encoding: The values "inline" and "separated" register the columns `key` and `value` as a KEY_VALUE
-            schema. Structs become records in `value_format`, other types become primitives.
+            schema. A struct becomes a record in `value_format`, and a column of another type becomes a primitive.
         record_name: The name of a new record.
         descriptor: The user's Protobuf message, as which the write encodes the columns; None without a descriptor file.
 
