@@ -57,7 +57,7 @@ def schema_of_topics(
     descriptor: DescriptorFile | None,
     user_schema: pa.Schema | None = None,
 ) -> ReadSchema:
-    """Return the same schema as `resolve_source_schema`, for at least one known topic and with an open client."""
+    """Return the schema as `resolve_source_schema` does, but of at least one known topic, and with an open client."""
     if options.topics_pattern is None:
         # Topics that match a pattern exist, because a broker has just listed them.
         discover_partitions(client, topics)
