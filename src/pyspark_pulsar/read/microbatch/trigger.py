@@ -114,8 +114,8 @@ class Trigger:
 
     def _present_ends(self, former: StreamOffset) -> PresentEnds:
         self._idle_pause.wait_before_request()
-        # If a topic partition hides messages now, they are read later. Only a query that starts at `latest` would miss
-        # them.
+        # If a topic partition hides messages now, the query reads them later. Only a query that starts at `latest`
+        # would miss them.
         is_repeated = former.start is None or former.start == FROM_EARLIEST
         return self._topic_ends.look_up(former, is_repeated=is_repeated)
 

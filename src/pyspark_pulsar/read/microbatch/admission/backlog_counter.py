@@ -2,7 +2,7 @@
 
 Only an entry itself contains the number of its messages. So the driver reads the entries of the next micro-batch before
 the tasks do. The kernel reads their metadata, and stores the number of messages and of stored bytes of each entry
-(`codec.backlog`). It neither stores nor decodes payloads.
+(`codec.backlog`). The kernel neither stores nor decodes payloads.
 
 The counted part of a topic partition is one part of its log without a gap:
 

@@ -113,7 +113,7 @@ class EventTimeSearch:
         return self._searches[partition].until
 
     def ends(self) -> dict[TopicPartition, Position]:
-        """Return the position of the message at which each topic partition ends, where the search has found it."""
+        """Return the end of each topic partition in which the search has found the end."""
         return {partition: search.until for partition, search in self._searches.items() if search.is_found}
 
     def close(self) -> None:
@@ -174,7 +174,7 @@ class EventTimeSearch:
 
 
 def _first_row(decoder: EntryDecoder, entries: EntryBatch) -> Position | None:
-    """Return the position of the first row that the decoder returns for the entries; None if it returns no row."""
+    """Return the position of the first row that the decoder returns for the entries; None if there is no row."""
     for batch in decoder.decode(entries):
         message_id = batch.column(_MESSAGE_ID)[0].as_py()
         return Position(message_id["ledger"], message_id["entry"], max(0, message_id["batchIndex"]))

@@ -40,9 +40,9 @@ _log: Final = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Lag:
-    """The lag of one topic partition, or of several together. None means that a value is unknown.
+    """The lag of one topic partition, or the total of several. None means that a value is unknown.
 
-    Together, partitions have the sum of their messages and bytes, and the maximum of their seconds.
+    A total has the sum of the partitions' messages and bytes, and the maximum of their seconds.
     """
 
     messages: int | None = 0
@@ -103,8 +103,8 @@ class LagWatch:
     ) -> None:
         """Store the arguments.
 
-        If `first_entries` or `present_ledgers` raises an error, the lag of that partition is unknown. Each class of
-        error is logged once.
+        If `first_entries` or `present_ledgers` raises an error for a partition, the lag of that partition is unknown.
+        Each class of error is logged once.
 
         Args:
             first_entries: Returns the first entry at or after each position.
@@ -144,7 +144,7 @@ class LagWatch:
         return int(self._wall_clock() * 1000)
 
     def _measure_due(self, lagging: list[TopicPartition], committed: Positions, ends: Positions) -> None:
-        """Measure the partitions that are due, the oldest measurement first, until the time limit of a trigger."""
+        """Measure the due partitions, those measured longest ago first, until the time limit of a trigger."""
         now = self._clock()
         measured = {
             partition: self._measured[partition][0] if partition in self._measured else -math.inf
@@ -195,7 +195,7 @@ def measured_lag(
 ) -> Lag:
     """Return the lag of a query at `start`, which is before `end`.
 
-    `first` is the first entry at or after `start` that still exists; None if it is unknown.
+    `first` is the first entry at or after `start` that still exists; None if this entry is unknown.
     """
     if first is not None:
         if first.position >= end:

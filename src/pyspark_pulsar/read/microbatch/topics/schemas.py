@@ -147,7 +147,7 @@ class SchemaWatch:
             )  # fmt: skip
 
     def _differences(self, topic: TopicName, info: SchemaInfo) -> str:
-        """Return the difference that the next start would make to the columns, as text; empty if it makes none."""
+        """Return a text about the columns that the next start would change; empty if it would change none."""
         started = self._schema.info
         if identity(info) == identity(started):
             return ""
