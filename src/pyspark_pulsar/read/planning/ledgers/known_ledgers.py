@@ -16,7 +16,7 @@ A planner stores two facts about each topic partition:
 A list can be requested early, while brokers still report the ends of topics. Such an answer may be older than these
 ends. The answer is still good enough, because ledgers may also be closed, offloaded or removed before a task runs.
 Tasks handle such changes (`task.fallback`). The answer is discarded if it does not contain the ledger in which the
-topic ends. It is also discarded after a loss of messages was found (`forget_ahead`).
+topic ends. The answer is also discarded after a loss of messages was found (`forget_ahead`).
 """
 
 from __future__ import annotations
@@ -109,7 +109,9 @@ class KnownLedgers:
         return self._seen.get(partition, {})
 
     def fetch(self, requests: Iterable[RangeRequest]) -> dict[TopicPartition, TopicLedgers]:
-        """Return the ledgers of the ranges that a plan needs: listed now, or remembered if these are sufficient.
+        """Return the ledgers that a plan needs for the ranges.
+
+        The ledgers are from the last list if this list is sufficient (`is_enough`), otherwise from a new list.
 
         Raises:
             PulsarError: The errors of `AdminClient`. With `readFrom=auto` or `broker` a missing permission is logged.
@@ -139,7 +141,7 @@ class KnownLedgers:
         return {request.partition: self._present[request.partition] for request in listed}
 
     def update(self, ledgers: Mapping[TopicPartition, TopicLedgers]) -> None:
-        """Replace the remembered ledgers with the same ledgers that contain more facts."""
+        """Replace the remembered ledgers with the same ledgers and more facts about them."""
         self._present.update(ledgers)
 
     # Before a plan
@@ -239,7 +241,7 @@ class KnownLedgers:
     def closed(
         self, positions: Mapping[TopicPartition, Position]
     ) -> dict[TopicPartition, tuple[Position, Position]]:
-        """Return the end of each position's ledger, if it is closed, and the start of the ledger after it.
+        """Return, for each position in a closed ledger, the end of that ledger and the start of the next ledger.
 
         Positions in an open ledger are not in the result. The errors of `AdminClient` are raised.
         """

@@ -40,7 +40,10 @@ class LedgerRange:
 
     @property
     def sized_location(self) -> EntryLocation:
-        """The location, with the number of entries if the ledger determines it."""
+        """The location of the range, with its number of entries.
+
+        The number is None if the ledger is unknown or is a compacted view.
+        """
         return self.location.with_entries(None if self.ledger is None or self.is_compacted else self.entries)
 
     @property
