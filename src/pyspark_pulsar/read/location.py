@@ -92,7 +92,7 @@ class RangeProgress:
 class Missing:
     """The part of a range that no location returned.
 
-    The part is lost if `ledger` no longer exists. Otherwise it contains only entries that consumers may not see.
+    The part is lost if `ledger` no longer exists. Otherwise the part contains only entries that consumers may not see.
     """
 
     ledger: int
@@ -107,7 +107,10 @@ class Location(ABC):
     __slots__ = ()
 
     name: ClassVar[str]
-    """Name in plans, audits, metrics and errors. If option `readFrom` has a value for the location, it is this name."""
+    """Name in plans, audits, metrics and errors.
+
+    If option `readFrom` has a value for the location, the value is this name.
+    """
     title: ClassVar[str]
     """Name for sentences such as "Reading the rest of a range from <title>"."""
     is_broker: ClassVar[bool] = False
@@ -120,7 +123,9 @@ class Location(ABC):
 
     @abstractmethod
     def missing(self, start: Position, end: Position, progress: RangeProgress) -> Missing | None:
-        """Return the part of a range that may be lost, or None if no part is. The range was planned for this location.
+        """Return the part of a range that may be lost; None if nothing is lost.
+
+        The range was planned for this location.
 
         The method is called if no location returned the range up to its end.
         """
@@ -178,7 +183,7 @@ class EntryLocation(Location):
         """
 
     def replica(self, access: PartitionAccess) -> EntryLocation | None:
-        """Return another location, except the broker, that may have the same entries; None if none is known.
+        """Return another location, except the broker, that may have the same entries; None if no other is known.
 
         The method is called only on executors, after a read from this location failed.
         """

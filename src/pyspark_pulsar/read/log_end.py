@@ -90,7 +90,7 @@ class RemovedEntries:
     first_left: Position | None
     """The first existing position; None if the topic is deleted."""
     entries: int | None
-    """Minimum number of entries that were removed after the start of the range; None if no broker can report it."""
+    """Minimum number of entries that were removed after the start of the range; None if the number is unknown."""
 
     @property
     def is_unclear(self) -> bool:
@@ -175,8 +175,8 @@ class LogEnds:
         """Return the entries that were removed after the starts of ranges.
 
         For compacted views, only deleted topics are found. The log end is requested again if the consumer is closed, or
-        if the last answer is older than `FRESH_SECONDS`. With `anew`, the log end is always requested again. In doubt,
-        it is requested from a new consumer at the start.
+        if the last answer is older than `FRESH_SECONDS`. With `anew`, the log end is always requested again. If an
+        answer leaves doubt, the log end is requested from a new consumer at the start.
         """
         missing = {partition for partition in starts if not self._cursors[partition].is_open}
         fresh_since = math.inf if anew else time.monotonic() - FRESH_SECONDS
@@ -227,8 +227,8 @@ class LogEnds:
             for partition, first in firsts.items()
             if first.entry == 0 and first.ledger > starts[partition].ledger
         ]
-        # This request is later than the one before. So a cursor that is still at its start proves that no entry was
-        # removed.
+        # This request is sent after the request for `firsts`. So a cursor that is still at its start proves that no
+        # entry was removed.
         present = self._requests.request_all(gone, starts).log_ends
         for partition in present:
             self._cursors[partition].prove(starts[partition])
@@ -384,7 +384,7 @@ class LogEnds:
         """Return the position after the last stored entry of each segment that still exists.
 
         If transactions are enabled, brokers of Pulsar 5 (seen on 5.0.0-M1; 5.0.1 has the same code) always repeat their
-        first answer about a segment's end. But they put a new cursor at the log end.
+        first answer about a segment's end. But such brokers put a new cursor at the log end.
         """
         if not segments:
             return {}

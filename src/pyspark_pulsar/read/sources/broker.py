@@ -1,7 +1,8 @@
 """Entries of a range from the broker that owns the topic partition. Used on executors, and by the driver's searches.
 
-The broker pushes entries, as far as permits allow (FLOW). It does not inform a consumer about entries that it leaves
-out. `BrokerEntries` stores the position of the next entry (`_next`), and ends when `_next` is the end of the range:
+The broker pushes entries, as far as permits allow (FLOW). The broker does not inform a consumer about entries that the
+broker leaves out. `BrokerEntries` stores the position of the next entry (`_next`), and ends when `_next` is the end of
+the range:
 
     state        resource                  event and action                       next state
     NONE         no consumer               use the consumer that the task has     RECEIVING
@@ -76,7 +77,7 @@ class FromBroker(EntryLocation):
     is_broker: ClassVar[bool] = True
 
     entries: int | None = None
-    """Number of entries in the range, including entries that consumers never see; None if it is unknown."""
+    """Number of entries in the range, including entries that consumers never see; None if the number is unknown."""
 
     def open(
         self, access: PartitionAccess, start: Position, end: Position
@@ -189,7 +190,7 @@ class BrokerEntries:
         self._granted = 0
         """Number of messages that the broker may still send.
 
-        It is negative if an entry had more messages than permits.
+        The number is negative if an entry had more messages than permits.
         """
         self._entries = 0
         self._messages = 0
@@ -377,8 +378,8 @@ class BrokerEntries:
         """Return whether the rest of a segment's range may still arrive.
 
         The range was planned up to the last entry, whose transaction may be open or aborted. A broker moves a cursor
-        past aborted entries if no other entry is before them. So the rest is aborted if such a cursor has reached the
-        end. The cursor's consumer must have begun after the received entries.
+        past aborted entries if no other entry is before them. So the rest is aborted if a cursor has reached the end.
+        The consumer of this cursor must have begun after the received entries.
         """
         if self._subscribed_at < self._next:
             self._drop_consumer()

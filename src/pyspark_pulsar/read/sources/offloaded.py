@@ -1,8 +1,8 @@
 """Entries of a closed ledger, read from its copy in tiered storage in ranges of a few MiB.
 
 If a copy is absent, damaged or incomplete, the read raises `LedgerUnavailable`, and never ends silently. The error
-contains the topic, the ledger, and the bucket and key or the folder. Then the bookies are tried. They may keep the
-ledger for hours after it was offloaded, but no list shows whether they do.
+contains the topic, the ledger, and the bucket and key or the folder. Then the bookies are tried. Bookies may store the
+ledger for hours after its offload, but no list shows whether they still store the ledger.
 """
 
 from __future__ import annotations
@@ -166,7 +166,10 @@ def _bookies(options: ReadOptions, partition: TopicPartition) -> tuple[str, ...]
 
 
 def _bookies_of_topic(admin: AdminClient, partition: TopicPartition) -> tuple[str, ...]:
-    """Return the bookies with other ledgers of the topic partition. Consumers of the topic may request this list."""
+    """Return the bookies with other ledgers of the topic partition.
+
+    Any role that can consume the topic can request this list.
+    """
     stats = admin.topics.internal_stats(partition, metadata=True)
     texts = (ledger.get("metadata") for ledger in stats.get("ledgers", ()) if isinstance(ledger, dict))
     stripings = (parse_ledger_metadata(text) for text in texts if isinstance(text, str))
