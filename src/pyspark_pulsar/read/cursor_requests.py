@@ -24,7 +24,7 @@ from pyspark_pulsar.model.topic import TopicPartition
 from pyspark_pulsar.runtime import time
 
 FIRST: Final = Position(0, 0)
-"""A position before every message. If a new cursor is put at this position, it moves to the first existing entry."""
+"""A position before every message. A new cursor at this position moves to the first existing entry."""
 
 Positions = Mapping[TopicPartition, Position]
 """The positions of a query in its topic partitions: their starts or their ends."""

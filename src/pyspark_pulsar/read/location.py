@@ -1,10 +1,11 @@
 """The locations that a range of a topic partition can be read from: the contract of every `Location`.
 
-A location is a plain data object. The driver's planner creates it (`planning.placement`, `planning.tables`), pickle
-carries it to an executor, and a task reads from it. There are two kinds. An entry location returns entries, and a
-decoder makes rows from them. A row location returns the rows themselves. The class of a location defines how a range is
-read, and the guarantees of such a read. The class also defines other copies of the same entries, and the name that
-users see. Other code checks only the kind (`isinstance(location, RowLocation)`), never the class.
+A location is a plain data object. The driver's planner creates the location (`planning.placement`, `planning.tables`).
+Pickle carries the location to an executor, where a task reads from it. There are two kinds of locations. An entry
+location returns entries, and a decoder makes rows from them. A row location returns the rows themselves. The class of a
+location defines how a range is read, and the guarantees of such a read. The class also defines other copies of the same
+entries, and the name that users see. Other code checks only the kind (`isinstance(location, RowLocation)`), never the
+class.
 
     class                 kind      file                    number of entries that must be read
     FromBroker            entries   sources/broker.py       unknown: brokers send only what consumers may see
@@ -165,7 +166,7 @@ class EntryLocation(Location):
         """Yield the entries of the range, in order. The method runs only on executors.
 
         Nothing is opened before the first entry is read. Close the generator if you stop before its end. The generator
-        may also yield entries outside of the range, and repeated entries. The reader of the range drops these.
+        may also yield entries outside of the range, and repeated entries. The reader of the range drops such entries.
 
         Raises:
             LedgerUnavailable, ConnectionFailed, CorruptEntryError, OptionError, PrerequisiteMissing: The location does
@@ -232,8 +233,8 @@ class RowLocation(Location):
 def entry_range(ledger: Ledger, start: Position, end: Position) -> tuple[int, int]:
     """Return the first and the last entry (inclusive) of the ledger that contain messages of the range.
 
-    The range must include positions of the ledger. If no entry contains such messages, the last entry is before the
-    first.
+    The range must include positions of the ledger. If no entry contains such messages, the returned last entry is
+    before the first entry.
     """
     first = start.entry if start.ledger == ledger.id else 0
     if end.ledger != ledger.id:

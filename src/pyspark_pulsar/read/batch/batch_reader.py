@@ -22,7 +22,7 @@ from pyspark_pulsar.spark.tracebacks import hides_tracebacks
 
 @hides_tracebacks
 class PulsarBatchReader(Shipped, DataSourceReader):
-    """A batch read. Spark creates it on the driver, calls `partitions` there, and calls `read` on executors."""
+    """A batch read. Spark creates the reader on the driver, calls `partitions` there, and calls `read` on executors."""
 
     def __init__(self, options: ReadOptions, schema: ReadSchema, changes: Changes | None = None) -> None:
         self._options = options

@@ -79,7 +79,7 @@ class _Span:
         return _Span(max(self.low, other.low), min(self.high, other.high))
 
     def covers(self, values: Iterable[int]) -> bool:
-        """Return whether the span contains exactly these values."""
+        """Return whether the span contains exactly `values`."""
         return self.high - self.low + 1 == len(set(values))
 
 
@@ -218,7 +218,7 @@ def _push_message_id(pushed: PushedFilters, condition: Filter) -> PushedFilters:
     if ledger is None or entry is None or index is None:
         return pushed
     if isinstance(condition, EqualTo | EqualNullSafe | GreaterThan | GreaterThanOrEqual) and ledger >= 0:
-        # In the column, the index of a message outside of a batch is -1. In a position, it is 0.
+        # The index of a message outside of a batch is -1 in the column, and 0 in a position.
         start = Position(ledger, entry, max(0, index)) if entry >= 0 else Position(ledger, 0)
         pushed = replace(pushed, start=start if pushed.start is None else max(pushed.start, start))
     if isinstance(condition, EqualTo | EqualNullSafe | LessThan | LessThanOrEqual):

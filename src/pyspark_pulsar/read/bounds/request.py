@@ -28,7 +28,7 @@ class RangeRequest:
     Messages that were removed before `start` are then no loss.
     """
     first: Position | None = None
-    """The start of the topic partition's first ledger, if the broker reported it together with the end."""
+    """The start of the topic partition's first ledger, if the broker reported both this start and the end."""
     is_whole: bool = False
     """True if no message after `start` was removed, or if the caller has already reported the loss."""
 

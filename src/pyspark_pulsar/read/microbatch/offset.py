@@ -14,7 +14,7 @@ query ends at a time, each offset contains the time as `"publishedBefore"` (excl
 version 2, so that an older version of this package refuses it instead of ignoring the times.
 
 For scalable topics, `"drained"` contains the segments that are completely read and receive no more messages. A segment
-remains in this list while the topic has it. An offset with segments has version 3, with or without times.
+remains in this list while the topic contains the segment. An offset with segments has version 3, with or without times.
 
 `"passed"` maps topic partitions to a position in a later ledger. No message is between the partition's position and the
 later position, so retention may remove the ledger of the partition's position (`microbatch.ends.readable_ends`).

@@ -51,7 +51,7 @@ from pyspark_pulsar.spark.tracebacks import hides_tracebacks
 
 @hides_tracebacks
 class PulsarStreamReader(Shipped, DataSourceStreamReader, SupportsTriggerAvailableNow):
-    """The reader of one streaming query. It connects to brokers at first use.
+    """The reader of one streaming query. The reader connects to brokers at first use.
 
     `read` runs on executors. All other methods run in the query's driver process.
     """

@@ -1,6 +1,6 @@
 """A stream's reader for Spark 4.1 without the jar of this package.
 
-Spark 4.1 requests the end of a micro-batch without arguments. It passes neither the query's position nor a limit nor
+Spark 4.1 requests the end of a micro-batch without arguments. Spark passes neither the query's position nor a limit nor
 the kind of trigger. These are its calls:
 
     a query begins      latestOffset(), initialOffset(), partitions(initial, end)

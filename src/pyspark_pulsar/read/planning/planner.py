@@ -38,7 +38,7 @@ the planner logs a warning once. If `readFrom` names a location, a ledger that i
 Ledgers may be closed, offloaded or removed between two steps, or before a task runs. No step locks ledgers. Positions
 stay valid through all such changes, and tasks find the new location (`task.fallback`).
 
-Direct reads bypass the broker's authorization. So before the caller calls `plan`, it must check with the broker that
+Direct reads bypass the broker's authorization. So before a call of `plan`, the caller must check with the broker that
 its role may consume each topic partition.
 """
 
@@ -72,7 +72,10 @@ _log: Final = logging.getLogger(__name__)
 
 
 class SplitPlanner:
-    """The planner of one read. It remembers ledgers, so a stream uses it for all micro-batches. Used by one thread."""
+    """The planner of one read.
+
+    A planner remembers ledgers, so a stream uses one planner for all micro-batches. Used by one thread.
+    """
 
     def __init__(self, options: ReadOptions, client: BrokerClient, admin: AdminClient | None) -> None:
         """Create a planner. Without `admin`, the planner lists no ledgers. The caller closes both clients."""

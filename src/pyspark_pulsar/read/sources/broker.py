@@ -68,8 +68,8 @@ _HIDDEN = " (the broker shows no message of the topic at all; if that lasts, unl
 class FromBroker(EntryLocation):
     """The broker that owns the topic partition.
 
-    The broker can read all entries, wherever they are stored. It sends only entries for consumers: no markers, and no
-    messages of aborted transactions.
+    The broker can read all entries, wherever they are stored. The broker sends only entries for consumers: no markers,
+    and no messages of aborted transactions.
     """
 
     name: ClassVar[str] = "broker"
@@ -173,7 +173,7 @@ class BrokerEntries:
             read_compacted: Whether to read the compacted view.
             consumers: Maximum number of concurrent consumers for parts of the range, if several are faster. A compacted
                 view always has one consumer.
-            ahead: The consumers that the task has prepared. One of them may be for this range.
+            ahead: The consumers that the task has prepared. One of these consumers may be for this range.
 
         """
         self._client = client
@@ -266,7 +266,7 @@ class BrokerEntries:
     def _skipped(self, consumer: EntryConsumer, entries: EntryBatch, deadline: float) -> bool:
         """Return whether the broker has skipped entries.
 
-        If so, cut `entries` to the entries before the skipped ones.
+        If so, cut `entries` to the entries before the skipped entries.
         """
 
         def mark_delete() -> Position:

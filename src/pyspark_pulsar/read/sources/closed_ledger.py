@@ -30,7 +30,7 @@ from pyspark_pulsar.read.location import (
 
 @dataclass(frozen=True, slots=True)
 class ClosedLedger(EntryLocation):
-    """A location with one closed ledger. The entries have the same ids there as in the topic."""
+    """A location with one closed ledger. The entries have the same ids in this location as in the topic."""
 
     ledger: Ledger
 

@@ -13,8 +13,8 @@ through these states:
                                                      the task has passed the range
 
 The task does not wait for these consumers, with two exceptions. `take` waits for the answer to a subscription.
-`advance` waits for lookups, a few seconds at most. Failures here have no effect, because the reader of the range
-repeats the lookup and the subscription with its full timeout. Only the reader's errors are raised.
+`advance` waits for lookups, a few seconds at most. Failures of prepared consumers have no effect, because the reader of
+the range repeats the lookup and the subscription with its full timeout. Only the reader's errors are raised.
 
 The entries that wait for all prepared consumers have about `MOST_BYTES`, by the sizes in the plan. If these sizes are
 wrong, the connection's buffer fills up, and no entries are received. Then the reader that waits for entries drops all

@@ -80,7 +80,7 @@ class TieredCopy:
     data_name: str
     index: ObjectIndex | MapFile
     size: int
-    """The size of the data object or file in bytes. If the index contains the size, it is from the index."""
+    """The size of the data object or file in bytes. If the index contains the size, the value is from the index."""
 
     def check(self) -> None:
         """Check that no entry is missing, by the index and the size of the data. Used on the driver.
@@ -110,7 +110,7 @@ class TieredCopy:
         """Yield exactly the entries `first` to `last` (both inclusive), in order.
 
         Raises:
-            LedgerUnavailable: An entry is missing or damaged. The entries before it are yielded first.
+            LedgerUnavailable: An entry is missing or damaged. The entries before this entry are yielded first.
 
         """
         stored = range_of(self.index, first, last, self.where)
@@ -148,7 +148,10 @@ def open_copy(store: TieredStore, partition: TopicPartition, ledger: Ledger) -> 
 
 
 def _bookies(options: ReadOptions, partition: TopicPartition) -> tuple[str, ...]:
-    """Return the ids of all bookies. If this role may not list them, return the bookies with the topic's ledgers."""
+    """Return the ids of all bookies.
+
+    If this role may not list all bookies, return the bookies with the topic's ledgers.
+    """
     if options.admin_url is None:
         return ()
     timeout_ms = min(options.operation_timeout_ms, _REPLICA_TIMEOUT_MS)

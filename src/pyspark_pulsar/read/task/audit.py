@@ -218,7 +218,10 @@ class SplitAudit:
         )
 
     def document(self, error: str | None) -> AuditFile:
-        """Return the content of the audit file. `error` is the reason why the task failed; None if it did not fail."""
+        """Return the content of the audit file.
+
+        `error` is the reason why the task failed; None if the task did not fail.
+        """
         split, attempt = self._split, self._attempt
         return AuditFile(
             run=attempt.run,

@@ -33,7 +33,10 @@ class AuditPart:
     reader: str
     ledger: int
     last_ledger: int
-    """The id of the last ledger. It differs from `ledger` only if the broker has sent entries of several ledgers."""
+    """The id of the last ledger.
+
+    The id differs from `ledger` only if the broker has sent entries of several ledgers.
+    """
     start: str
     """The start of the range, as a position in the form of `startingOffsets`. `end` is the end (exclusive)."""
     end: str

@@ -47,8 +47,8 @@ decoder stopped.
 
 PROOF and GIVEN UP find out whether missing entries are lost (`task.loss_check`).
 
-The audit (`task.audit`) does not depend on these rules. It keeps a tally of each range, and checks that all ranges
-together cover the split.
+The audit (`task.audit`) does not depend on these rules. The audit keeps a tally of each range, and checks that all
+ranges together cover the split.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The ends of a stream's topic partitions by event time: before the first message at or after that time. Driver only.
 
-Only the messages themselves contain event times. The metadata of a batched entry does not contain them. So the driver
-reads the entries before a micro-batch is planned. The driver's kernel opens batches, decodes no values, and stores
-nothing. A search uses at most a few seconds of a trigger. The micro-batch ends where the search has stopped.
+Only the messages themselves contain event times. The metadata of a batched entry does not contain event times. So the
+driver reads the entries before a micro-batch is planned. The driver's kernel opens batches, decodes no values, and
+stores nothing. A search uses at most a few seconds of a trigger. The micro-batch ends where the search has stopped.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class _Search:
 class EventTimeSearch:
     """The search for the first message at or after an event time in each topic partition.
 
-    Used by one thread. Its background threads connect at first use.
+    Used by one thread. The background threads connect at first use.
     """
 
     def __init__(

@@ -89,8 +89,8 @@ class LagReport:
 class LagWatch:
     """The measurement of a query's lag at each trigger. Used by one thread.
 
-    The watch measures each topic partition at most once per `interval_seconds`. It uses about a quarter of a second per
-    trigger, so that triggers stay short.
+    The watch measures each topic partition at most once per `interval_seconds`. The watch uses about a quarter of a
+    second per trigger, so that triggers stay short.
     """
 
     def __init__(

@@ -58,8 +58,8 @@ class QueryProgress:
         Args:
             committed: Spark has committed the messages before these positions.
             ends: The query will read the messages before these positions. All existing partitions are in `ends`.
-            counted_from: The lag counts messages from these positions on. They are usually equal to `committed`. In a
-                run that ends by itself, these positions are the end of this micro-batch.
+            counted_from: The lag counts messages from these positions on. These positions are usually equal to
+                `committed`. In a run that ends by itself, these positions are the end of this micro-batch.
 
         Returns:
             The lag as JSON. A value that cannot be measured is None. A failed measurement never fails the query.

@@ -1,7 +1,7 @@
 """A check that a stream still reads the topics in its checkpoint. Driver only.
 
 A checkpoint contains topic partitions by name. If a query used the checkpoint with other topic options, it would read
-the new topics from their first message. It would silently skip the unread messages of the previous topics.
+the new topics from their first message. The query would silently skip the unread messages of the previous topics.
 """
 
 from __future__ import annotations
@@ -82,7 +82,8 @@ def without_deleted(
         former: The position of each topic partition.
         ends: The present ends. If a topic partition has no end, it is removed only if `deleted` returns it.
         deleted: Returns the topic partitions of its argument that do not exist.
-        drained: The topic partitions that were read up to an end that does not move. Their deletion is no loss.
+        drained: The topic partitions that were read up to an end that does not move. The deletion of these partitions
+            is no loss.
         fail: Whether to raise an error for a loss, instead of logging a warning.
 
     Raises:

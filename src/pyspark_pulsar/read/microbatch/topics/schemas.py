@@ -154,7 +154,7 @@ class SchemaWatch:
         try:
             before, after = self._columns(topic, started), self._columns(topic, info)
             if started is not None and self._known != {topic}:
-                # The other topics still have their schemas.
+                # The other topics keep their previous schemas.
                 if started.type not in (SchemaType.AVRO, SchemaType.JSON):
                     before = self._schema.value_columns
                     added = [field for field in after if field.name not in before.names]

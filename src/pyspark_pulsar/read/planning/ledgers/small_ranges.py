@@ -3,7 +3,7 @@
 Listing ledgers needs two admin REST requests for each topic partition. These requests cost a broker more than sending a
 few entries. So the planner does not list ledgers if the list would hardly change the plan. A small range begins at
 `earliest` and covers the whole topic partition, which has only a few entries in one ledger. The planner needs no list
-to detect such a range, because a broker reports both ends of the log (`read.log_end`). The broker serves such a range
+to detect a small range, because a broker reports both ends of the log (`read.log_end`). The broker serves a small range
 in one split.
 """
 

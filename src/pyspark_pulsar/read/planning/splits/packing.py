@@ -33,7 +33,7 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class PartitionRange:
-    """The range of one topic partition that is read. Its ledger ranges are in order and not empty."""
+    """The range of one topic partition that is read. The ledger ranges are in order and not empty."""
 
     partition: TopicPartition
     start: Position

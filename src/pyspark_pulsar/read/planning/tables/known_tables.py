@@ -1,4 +1,4 @@
-"""The topics' tables that a planner has loaded. They contain the topics' history as columns. Driver only.
+"""The topics' tables that a planner has loaded. The tables contain the topics' history as columns. Driver only.
 
 The planner loads a table when it plans a range that begins before the open ledger, and uses the loaded state for a
 minute. An old state of a table is safe: tiering only appends rows, and files that a table no longer names are kept for

@@ -200,7 +200,7 @@ class TieredRanges:
         return True
 
     def _check_note(self, partition: TopicPartition) -> None:
-        """Raise `TierMismatch` if the topic's record names a table other than the loaded one."""
+        """Raise `TierMismatch` if the topic's record names a table other than the loaded table."""
         note, tiered = self._notes.get(partition.topic), self.tables.positions_of(partition)
         if note is None:
             return
@@ -232,7 +232,7 @@ class TieredRanges:
                 f"it is unknown whether topics were deleted and made again since they were tiered: {fault}"
             )
         except TopicNotFoundError:
-            # The topic was deleted since the query listed it, and the query reports that.
+            # The topic was deleted since the query listed it, and the query reports the deletion.
             pass
         return None
 
