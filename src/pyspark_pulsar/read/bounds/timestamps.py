@@ -1,6 +1,6 @@
 """Resolution of times in options to a window for each topic partition, and the ledgers inside a window. Driver only.
 
-A window is exact, because messages are filtered by their publish time. A window only excludes whole ledgers, and never
+A window is exact, because messages are filtered by their publish time. A window excludes only whole ledgers, and never
 cuts a ledger. The reason is that messages have times of producers' clocks, but ledgers have times of brokers' clocks.
 """
 

@@ -282,8 +282,8 @@ class BrokerEntries:
         if entries.first is None:
             return False
         attempt = self._next, entries.first
-        # If the previous consumer began at this position and received the same entry, do not check again. Otherwise a
-        # connection that fails at each check would repeat the check without end.
+        # If the previous consumer began at this position and received the same entry, do not check the gap again.
+        # Otherwise a connection that fails at each check would repeat the check without end.
         following = Position(*entries.first) if attempt == self._unproven else self._next
         self._unproven = attempt
         is_cut = cut_where_skipped(entries, following, mark_delete, first_after)

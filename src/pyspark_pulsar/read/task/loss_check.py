@@ -64,7 +64,7 @@ class LossCheck:
         return bool(present) and min(present) <= missing.ledger
 
     def is_lost(self, rest: SplitRange, tally: RangeTally) -> bool:
-        """Return whether a part of `rest` is lost after the broker's last entry.
+        """Return whether a part of `rest` is lost that the broker did not return.
 
         If a loss is an error, `DataLossError` is raised. The errors of `AdminClient` are raised, too.
         """

@@ -1,4 +1,4 @@
-"""The ends of a stream's topic partitions by event time: before the first message at or after that time. Driver only.
+"""The ends of a stream by event time: each partition ends before its first message at or after a time. Driver only.
 
 Only the messages themselves contain event times. The metadata of a batched entry does not contain event times. So the
 driver reads the entries before a micro-batch is planned. The driver's kernel opens batches, decodes no values, and

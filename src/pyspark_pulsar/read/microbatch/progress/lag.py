@@ -1,7 +1,7 @@
 """The lag of a stream: the messages of its topic partitions that Spark has not committed. Driver only.
 
 Spark's API for Python sources has no metrics. But a query's progress contains the result of `reportLatestOffset`, as
-the JSON text `sources[].latestOffset`. So that text contains the lag, besides the positions of the ends.
+the JSON text `sources[].latestOffset`. So the JSON text contains the lag, besides the positions of the ends.
 
 Positions do not determine the number of messages. Entries are counted from the ledgers that the admin REST API lists,
 or within one ledger from the ids of the entries. The number of messages and bytes is estimated from the first unread

@@ -12,7 +12,8 @@ A planner stores two facts about each topic partition:
   * All ledgers from consecutive lists, with no gap between the lists. Retention may remove the ledger at whose end a
     stream is. Then a planner can prove that nothing was lost only if an earlier list showed that ledger as closed
     (`data_loss`). So a stream without messages lists the ledgers in the background. One trigger sends the request, and
-    a later trigger reads the answer. If a plan lists the ledgers in between, the background answer is discarded.
+    a later trigger reads the answer. If a plan lists the ledgers between the two triggers, the background answer is
+    discarded.
 
 A list can be requested early, while brokers still report the ends of topics. Such an answer may be older than the
 reported ends. The answer is still good enough, because ledgers may also be closed, offloaded or removed before a task

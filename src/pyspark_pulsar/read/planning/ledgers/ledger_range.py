@@ -27,7 +27,7 @@ class LedgerRange:
     end: Position
     ledger: Ledger | None
     location: EntryLocation = _BROKER
-    """The location to read the range from: the broker, until the step placement sets another location."""
+    """The location to read the range from: the broker, until the step `placement` sets another location."""
     is_compacted: bool = False
     """True if `ledger` is a compacted view. Positions do not determine its entries, so the range is not cut."""
 

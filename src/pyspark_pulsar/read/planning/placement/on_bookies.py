@@ -26,8 +26,8 @@ def kept_by_bookies(
     """Return the ids of those `ledgers` whose first entry is returned by one of these bookies. No ledger may be empty.
 
     Only the read itself shows whether the bookies store the other entries, too. The newest ledgers are tried first, in
-    groups. If no ledger of a group is stored, all older ledgers are treated as deleted. The reason is that ledgers are
-    offloaded in order.
+    groups. If no ledger of a group is stored, all older ledgers are treated as deleted, because ledgers are offloaded
+    in order.
     """
     known = tuple(sorted(bookies))
     if not known:

@@ -43,7 +43,7 @@ class PartitionRange:
     """Mean number of messages per entry."""
     window: TimeWindow = ALL_TIMES
     from_earliest: bool = False
-    """True if a message is no loss although retention has removed its first chunks."""
+    """True if a chunked message whose first chunks were removed by retention is not a loss."""
     keys: frozenset[bytes] | None = None
     """The keys whose messages are read; None if all messages are read."""
 
