@@ -91,7 +91,7 @@ def pattern_namespaces(
 
 
 def matching(pattern: TopicPattern, listings: Iterable[TopicListing]) -> dict[TopicName, set[int]]:
-    """Return each topic that matches the pattern, with the indexes of its listed partitions (-1 for the topic itself)."""
+    """Return each topic that matches, with the indexes of its listed partitions (-1 for the topic itself)."""
     topics: dict[TopicName, set[int]] = {}
     for listing in listings:
         for name in listing.names:

@@ -29,11 +29,11 @@ class PartitionDraft:
     The step `narrowing` removes ledgers outside the window.
     """
     ledgers: TopicLedgers | None = None
-    """Set by the step `ledgers`; None if the ledgers are unknown. The step placement adds their striping."""
+    """Set by the step `ledgers`; None if the ledgers are unknown. The step `placement` adds their striping."""
     files: list[FileRange] = field(default_factory=list)
     """Set by the step `ranges`: one range for each group of the table's files."""
     parts: list[LedgerRange] = field(default_factory=list)
-    """Set by the step `ranges`: one range for each ledger. The step placement sets the location of each range."""
+    """Set by the step `ranges`: one range for each ledger. The step `placement` sets the location of each range."""
     splits: tuple[Split, ...] = ()
     """Set by the step `packing`: the finished splits, in order."""
 
