@@ -24,7 +24,7 @@ from pyspark_pulsar.model.topic import TopicPartition
 from pyspark_pulsar.runtime import time
 
 FIRST: Final = Position(0, 0)
-"""A position before every message. If a new cursor is put at this position, it moves to the first existing entry."""
+"""A position before every message. A new cursor at this position moves to the first existing entry."""
 
 Positions = Mapping[TopicPartition, Position]
 """The positions of a query in its topic partitions: their starts or their ends."""
@@ -150,8 +150,8 @@ class CursorRequests:
 
     def request_all(self, partitions: Sequence[TopicPartition], starts: Positions) -> Answers:
         answers = Answers(starts)
-        # Brokers (seen on 4.0.8) that have just loaded a topic can wait 30 s for its transaction buffer, and
-        # then close the topic. Only the next request is answered, so the time limit of one request is not enough.
+        # Brokers (seen on 4.0.8) that have just loaded a topic can wait 30 s for its transaction buffer, and then close
+        # the topic. Such a broker answers only the next request, so the time limit of one request is not enough.
         patience = max(self._client.patience_seconds, 2 * self._client.request_seconds)
         for window in in_windows(partitions):
             self._client.retrying(partial(self._request_rest, window, answers), patience)
@@ -161,7 +161,10 @@ class CursorRequests:
         return answers
 
     def _request_rest(self, partitions: Sequence[TopicPartition], answers: Answers) -> None:
-        """Make one attempt for all partitions without an answer. Raise `ConnectionFailed` if some still have none."""
+        """Make one attempt for all partitions without an answer.
+
+        Raise `ConnectionFailed` if some partitions still have no answer.
+        """
         answers.failures.clear()
         rest = [partition for partition in partitions if not answers.is_done(partition)]
         for partition in rest:

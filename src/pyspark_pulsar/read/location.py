@@ -1,10 +1,11 @@
 """The locations that a range of a topic partition can be read from: the contract of every `Location`.
 
-A location is a plain data object. The driver's planner creates it (`planning.placement`, `planning.tables`), pickle
-carries it to an executor, and a task reads from it. There are two kinds. An entry location returns entries, and a
-decoder makes rows from them. A row location returns the rows themselves. The class of a location defines how a range is
-read, and the guarantees of such a read. The class also defines other copies of the same entries, and the name that
-users see. Other code checks only the kind (`isinstance(location, RowLocation)`), never the class.
+A location is a plain data object. The driver's planner creates the location (`planning.placement`, `planning.tables`).
+Pickle carries the location to an executor, where a task reads from it. There are two kinds of locations. An entry
+location returns entries, and a decoder makes rows from them. A row location returns the rows themselves. The class of a
+location defines how a range is read, and the guarantees of such a read. The class also defines other copies of the same
+entries, and the name that users see. Other code checks only the kind (`isinstance(location, RowLocation)`), never the
+class.
 
     class                 kind      file                    number of entries that must be read
     FromBroker            entries   sources/broker.py       unknown: brokers send only what consumers may see
@@ -92,7 +93,7 @@ class RangeProgress:
 class Missing:
     """The part of a range that no location returned.
 
-    The part is lost if `ledger` no longer exists. Otherwise it contains only entries that consumers may not see.
+    The part is lost if `ledger` no longer exists. Otherwise the part contains only entries that consumers may not see.
     """
 
     ledger: int
@@ -107,7 +108,10 @@ class Location(ABC):
     __slots__ = ()
 
     name: ClassVar[str]
-    """Name in plans, audits, metrics and errors. If option `readFrom` has a value for the location, it is this name."""
+    """Name in plans, audits, metrics and errors.
+
+    If option `readFrom` has a value for the location, the value is this name.
+    """
     title: ClassVar[str]
     """Name for sentences such as "Reading the rest of a range from <title>"."""
     is_broker: ClassVar[bool] = False
@@ -120,7 +124,9 @@ class Location(ABC):
 
     @abstractmethod
     def missing(self, start: Position, end: Position, progress: RangeProgress) -> Missing | None:
-        """Return the part of a range that may be lost, or None if no part is. The range was planned for this location.
+        """Return the part of a range that may be lost; None if nothing is lost.
+
+        The range was planned for this location.
 
         The method is called if no location returned the range up to its end.
         """
@@ -160,7 +166,7 @@ class EntryLocation(Location):
         """Yield the entries of the range, in order. The method runs only on executors.
 
         Nothing is opened before the first entry is read. Close the generator if you stop before its end. The generator
-        may also yield entries outside of the range, and repeated entries. The reader of the range drops these.
+        may also yield entries outside of the range, and repeated entries. The reader of the range drops such entries.
 
         Raises:
             LedgerUnavailable, ConnectionFailed, CorruptEntryError, OptionError, PrerequisiteMissing: The location does
@@ -178,7 +184,7 @@ class EntryLocation(Location):
         """
 
     def replica(self, access: PartitionAccess) -> EntryLocation | None:
-        """Return another location, except the broker, that may have the same entries; None if none is known.
+        """Return another location, except the broker, that may have the same entries; None if no other is known.
 
         The method is called only on executors, after a read from this location failed.
         """
@@ -227,8 +233,8 @@ class RowLocation(Location):
 def entry_range(ledger: Ledger, start: Position, end: Position) -> tuple[int, int]:
     """Return the first and the last entry (inclusive) of the ledger that contain messages of the range.
 
-    The range must include positions of the ledger. If no entry contains such messages, the last entry is before the
-    first.
+    The range must include positions of the ledger. If no entry contains such messages, the returned last entry is
+    before the first entry.
     """
     first = start.entry if start.ledger == ledger.id else 0
     if end.ledger != ledger.id:

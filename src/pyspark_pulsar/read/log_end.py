@@ -1,11 +1,11 @@
 """The log end of each topic partition, and the entries that were removed before they were read.
 
-The driver uses log ends once for a batch, and at every trigger of a stream. Executors use them to make a broker load a
-topic.
+The driver uses log ends once for a batch, and at every trigger of a stream. Executors use log ends to make a broker
+load a topic.
 
-Brokers report the last message id only to consumers. So each topic partition has one idle consumer. Its subscription
-has a random name, is not durable, and has no permits. All consumers of a broker share a connection. All requests of a
-trigger are sent before the first answer is awaited.
+Brokers report the last message id only to consumers. So each topic partition has one idle consumer. The consumer's
+subscription has a random name, is not durable, and has no permits. All consumers of a broker share a connection. All
+requests of a trigger are sent before the first answer is awaited.
 
     word       meaning
     present    a topic partition that exists on a broker
@@ -32,7 +32,8 @@ Brokers treat a cursor as follows (`tests/integration/source/test_removed_ledger
 
 1. A cursor moves only forward: by acknowledging, by an expiry or a skip on request, or by trimming.
 2. Trimming removes whole ledgers, the oldest first. A cursor in a removed ledger moves to the existing entries. A
-   cursor at the end of that ledger moves to entry 0 of the next ledger. A cursor before other entries moves after them.
+   cursor at the end of that ledger moves to entry 0 of the next ledger. A cursor before other entries of that ledger
+   moves after these entries.
 3. A new cursor at a position that was removed moves to the next existing position.
 
 So an answer M has the following meaning for the range that begins at S:
@@ -45,9 +46,9 @@ So an answer M has the following meaning for the range that begins at S:
     M after the proved position             in doubt: trimmed unread, or only skipped on request (1)
 
 If in doubt, a new consumer is put at S. If its M is not after the proved position, only the old cursor had been moved,
-and nothing was removed (3). Otherwise the entries between S and M were removed (`RemovedEntries`). Their number is
-known if the earlier M is in the ledger of S (2). Otherwise that ledger no longer exists, and no broker can report where
-it ended (`is_unclear`). The planner's earlier lists of ledgers may still contain the ledger.
+and nothing was removed (3). Otherwise the entries between S and M were removed (`RemovedEntries`). The number of
+removed entries is known if the earlier M is in the ledger of S (2). Otherwise that ledger no longer exists, and no
+broker can report where it ended (`is_unclear`). The planner's earlier lists of ledgers may still contain the ledger.
 
 A proof stays true after its consumer is closed, because entries after S can be removed only by moving M past the proof.
 A proof can be used only for the same S. A position inside a batched entry is treated as the position of the entry,
@@ -90,7 +91,7 @@ class RemovedEntries:
     first_left: Position | None
     """The first existing position; None if the topic is deleted."""
     entries: int | None
-    """Minimum number of entries that were removed after the start of the range; None if no broker can report it."""
+    """Minimum number of entries that were removed after the start of the range; None if the number is unknown."""
 
     @property
     def is_unclear(self) -> bool:
@@ -137,7 +138,7 @@ class LogEnds:
         """Return the end of each partition, and close the consumers of all other partitions.
 
         Args:
-            partitions: The topic partitions. All of them must exist.
+            partitions: The topic partitions, which must all exist.
             is_repeated: Whether the query requests the ends again later, and then reads messages that are hidden now.
                 If so, an end of `earliest` is accepted without another request.
 
@@ -175,8 +176,8 @@ class LogEnds:
         """Return the entries that were removed after the starts of ranges.
 
         For compacted views, only deleted topics are found. The log end is requested again if the consumer is closed, or
-        if the last answer is older than `FRESH_SECONDS`. With `anew`, the log end is always requested again. In doubt,
-        it is requested from a new consumer at the start.
+        if the last answer is older than `FRESH_SECONDS`. With `anew`, the log end is always requested again. If an
+        answer leaves doubt, the log end is requested from a new consumer at the start.
         """
         missing = {partition for partition in starts if not self._cursors[partition].is_open}
         fresh_since = math.inf if anew else time.monotonic() - FRESH_SECONDS
@@ -186,7 +187,7 @@ class LogEnds:
             for partition in requested:
                 if partition not in deleted:
                     self._cursors[partition].prove(starts[partition])
-        # An earlier ledger may still exist. That does not prove that the ledger of the start exists.
+        # The existence of an earlier ledger does not prove that the ledger of the start exists.
         elsewhere = starts.keys() - missing if self._starts_at_first else set()
         doubtful = {
             partition: self._cursors[partition].mark_delete
@@ -227,8 +228,8 @@ class LogEnds:
             for partition, first in firsts.items()
             if first.entry == 0 and first.ledger > starts[partition].ledger
         ]
-        # This request is later than the one before. So a cursor that is still at its start proves that no entry was
-        # removed.
+        # This request is sent after the request for `firsts`. So a cursor that is still at its start proves that no
+        # entry was removed.
         present = self._requests.request_all(gone, starts).log_ends
         for partition in present:
             self._cursors[partition].prove(starts[partition])
@@ -290,7 +291,7 @@ class LogEnds:
     def _unhidden_ends(self, partitions: Sequence[TopicPartition]) -> dict[TopicPartition, Position]:
         """Wait until no partition is hidden, and return the ends of the partitions that were hidden.
 
-        Brokers (4.0.8) show no message of a topic while they unload it. They also show no message while the topic's
+        Brokers (4.0.8) show no message of a topic while they unload it. Brokers also show no message while the topic's
         transaction buffer writes its first snapshot, which happens when the first transactional message arrives. The
         log ends are requested again until the time limit of an operation. After this time, `MessagesHidden` is raised.
         """
@@ -331,8 +332,8 @@ class LogEnds:
         if not cursors:
             return {}
         ends = new_cursors(self._client, dict.fromkeys(cursors))
-        # With `starts_at_first`, a cursor without a start is at the first entry. Otherwise it is at the query's
-        # position.
+        # With `starts_at_first`, a cursor without a start is at the first entry. Otherwise such a cursor is at the
+        # query's position.
         firsts = (
             cursors if self._starts_at_first else new_cursors(self._client, dict.fromkeys(cursors, FIRST))
         )
@@ -384,7 +385,7 @@ class LogEnds:
         """Return the position after the last stored entry of each segment that still exists.
 
         If transactions are enabled, brokers of Pulsar 5 (seen on 5.0.0-M1; 5.0.1 has the same code) always repeat their
-        first answer about a segment's end. But they put a new cursor at the log end.
+        first answer about a segment's end. But such brokers put a new cursor at the log end.
         """
         if not segments:
             return {}

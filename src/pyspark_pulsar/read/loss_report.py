@@ -25,7 +25,7 @@ def report_loss(
     """Raise `DataLossError`, or log a warning if `fail` is false.
 
     Args:
-        text: What was expected and what was removed. It may end without a full stop.
+        text: What was expected and what was removed. The text may end without a full stop.
         advice: What the user can do. Only the error contains the advice.
         fail: Whether to raise the error.
         consequence: What the query does next. Only the warning contains the consequence.

@@ -36,7 +36,7 @@ class Split:
     start: Position
     end: Position
     ranges: tuple[SplitRange, ...]
-    """The parts to read, in order, without a gap or an overlap. There is at least one."""
+    """The parts to read, in order, without a gap or an overlap. There is at least one part."""
     window: TimeWindow = ALL_TIMES
     """The window of publish times. The split reads only messages in this window."""
     from_earliest: bool = False
@@ -47,9 +47,9 @@ class Split:
     keys: frozenset[bytes] | None = None
     """The keys to read: the split reads only messages whose `__key` is in this set. None means all messages."""
     slots: tuple[int, int] | None = None
-    """The hash slots to read (`codec.row_filter`): the split reads only messages whose key is in them.
+    """The hash slots to read (`codec.row_filter`): the split reads only messages whose key is in these slots.
 
-    None means all.
+    None means all slots.
     """
     size: int | None = None
     """The size in bytes, estimated from the mean size of the ledgers' entries or the files' rows; None if unknown."""

@@ -23,7 +23,7 @@ from pyspark_pulsar.model.topic import TopicPartition
 from pyspark_pulsar.runtime import time
 
 _AT_ONCE: Final = 100
-"""Maximum number of topic partitions per round of requests. A broker may send one entry for each of them."""
+"""Maximum number of topic partitions per round of requests. A broker may send one entry for each topic partition."""
 _PAUSE_SECONDS: Final = 0.05
 
 Span = tuple[Position, Position]
@@ -33,7 +33,7 @@ Span = tuple[Position, Position]
 def pass_unseen(
     client: BrokerClient, spans: Mapping[TopicPartition, Span], seconds: float
 ) -> dict[TopicPartition, Position]:
-    """Return the position in each span before which no entry is visible to consumers.
+    """Return, for each span, the position before which no entry is visible to consumers.
 
     Args:
         client: The connections to brokers.

@@ -54,16 +54,16 @@ def plan_batch(
 ) -> BatchPlan:
     """Plan a read: resolve its bounds now, and divide it into splits.
 
-    Before that, the broker confirms that this role may consume every topic partition.
+    Before the range is divided, brokers confirm that this role may consume every topic partition.
 
     Args:
         options: The options of the read.
         narrow: Removes partitions, positions and times that the query does not use.
-        is_shown: Whether the plan is for display. If so, it contains all ledgers that this role may list, even ledgers
-            that the plan does not need.
-        fails_fast: Whether an unreachable broker fails the plan within seconds (`BrokerClient.for_planning`). Use it if
-            a user waits for the plan. Otherwise, planning waits for a broker that restarts. This is useful because the
-            analysis of the query has already reached the broker.
+        is_shown: Whether the plan is for display. A plan for display contains all ledgers that this role may list, even
+            ledgers that the plan does not need.
+        fails_fast: Whether an unreachable broker fails the plan within seconds (`BrokerClient.for_planning`). Use true
+            if a user waits for the plan. With false, planning waits for a broker that restarts. A query uses false,
+            because its analysis has already reached the broker.
 
     Raises:
         OptionError: The bounds in the options do not fit the topics.

@@ -22,7 +22,7 @@ from pyspark_pulsar.spark.tracebacks import hides_tracebacks
 
 @hides_tracebacks
 class PulsarBatchReader(Shipped, DataSourceReader):
-    """A batch read. Spark creates it on the driver, calls `partitions` there, and calls `read` on executors."""
+    """A batch read. Spark creates the reader on the driver, calls `partitions` there, and calls `read` on executors."""
 
     def __init__(self, options: ReadOptions, schema: ReadSchema, changes: Changes | None = None) -> None:
         self._options = options
@@ -32,7 +32,7 @@ class PulsarBatchReader(Shipped, DataSourceReader):
         self._run = new_run()
 
     def partitions(self) -> Sequence[InputPartition]:
-        """Plan the tasks. This fixes the bounds, so messages that arrive later do not belong to the read."""
+        """Plan the tasks. Planning fixes the bounds, so messages that arrive later do not belong to the read."""
         plan = plan_batch(self._options, self._pushed.narrow)
         return [InputPartition(task) for task in tasks_for_limit(plan.tasks, self._options)]
 
@@ -51,7 +51,10 @@ class PulsarBatchReader(Shipped, DataSourceReader):
 
 @hides_tracebacks
 class FilteringBatchReader(PulsarBatchReader):
-    """A batch read with filters from Spark. Only some processes may use it (`read.batch.pushdown.may_push_filters`)."""
+    """A batch read with filters from Spark.
+
+    Only processes in which `read.batch.pushdown.may_push_filters` returns true can use this class.
+    """
 
     def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:  # noqa: N802
         """Use the query's filters, and return the filters that Spark must evaluate.

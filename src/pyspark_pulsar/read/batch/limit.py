@@ -18,13 +18,13 @@ from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.read.split import Split
 
 ONE_TASK_ROWS: Final = 10_000
-"""Maximum limit for which one task reads all splits. Each of several tasks would read as many rows as one task."""
+"""Maximum limit for which one task reads all splits. Each of several tasks would read up to `limit` rows."""
 _LEAST_AHEAD: Final = 100
 """Minimum number of messages that the broker sends in advance for a small limit. Some messages may return no row."""
 
 
 def tasks_for_limit(tasks: Sequence[tuple[Split, ...]], options: ReadOptions) -> Sequence[tuple[Split, ...]]:
-    """Return the tasks for a limit: one task of all splits for a small limit, no task for 0. Driver only."""
+    """Return the tasks for a limit: one task with all splits for a small limit, no task for limit 0. Driver only."""
     if options.limit is None or options.limit > ONE_TASK_ROWS:
         return tasks
     splits = tuple(split for task in tasks for split in task) if options.limit else ()

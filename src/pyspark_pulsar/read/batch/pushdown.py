@@ -1,7 +1,7 @@
 """Pushdown of filters on metadata columns to partitions, positions, times and keys. Driver only; no I/O.
 
-Spark passes the conditions of `WHERE` that are joined by AND, if its source filters can express them. Such a filter
-compares a column, or a field of a struct, with a constant. Spark passes filters only if
+Spark passes those conditions of `WHERE` that are joined by AND and that the filters of `pyspark.sql.datasource` can
+express. Such a filter compares a column, or a field of a struct, with a constant. Spark passes filters only if
 `spark.sql.python.filterPushdown.enabled` is true. Spark itself evaluates each filter that is returned to it. So a read
 may return too many rows, but never too few.
 """
@@ -79,7 +79,7 @@ class _Span:
         return _Span(max(self.low, other.low), min(self.high, other.high))
 
     def covers(self, values: Iterable[int]) -> bool:
-        """Return whether the span contains exactly these values."""
+        """Return whether the span contains exactly `values`."""
         return self.high - self.low + 1 == len(set(values))
 
 
@@ -87,7 +87,7 @@ class _Span:
 class PushedFilters:
     """The part of a read that remains after filters.
 
-    It contains all rows of the query. By default, it is the whole read.
+    The part contains all rows of the query, and by default it is the whole read.
     """
 
     partition_filters: tuple[Filter, ...] = ()
@@ -128,7 +128,7 @@ class PushedFilters:
         starts = [self.start] if self.start is not None else []
         ends = [self.end] if self.end is not None else []
         is_one = low == high
-        # Ledger ids are not negative, and a negative id means `earliest`.
+        # The ids of ledgers are never negative. In a position, a negative ledger id means `earliest`.
         if low > 0:
             starts.append(Position(low, min(max(0, self.entries.low), _MOST - 1) if is_one else 0))
         if high < _MOST - 1:
@@ -165,7 +165,7 @@ def may_push_filters() -> bool:
     """Return whether Spark started this process to push filters down.
 
     Spark plans reads with pushdown in a separate worker program. In the other worker program, a reader that can push
-    filters causes an error. Only the name of the program distinguishes them.
+    filters causes an error. Only the name of the program distinguishes the two programs.
     """
     return runs_in(_PUSHING_WORKER)
 
@@ -218,7 +218,7 @@ def _push_message_id(pushed: PushedFilters, condition: Filter) -> PushedFilters:
     if ledger is None or entry is None or index is None:
         return pushed
     if isinstance(condition, EqualTo | EqualNullSafe | GreaterThan | GreaterThanOrEqual) and ledger >= 0:
-        # In the column, the index of a message outside of a batch is -1. In a position, it is 0.
+        # The index of a message outside of a batch is -1 in the column, and 0 in a position.
         start = Position(ledger, entry, max(0, index)) if entry >= 0 else Position(ledger, 0)
         pushed = replace(pushed, start=start if pushed.start is None else max(pushed.start, start))
     if isinstance(condition, EqualTo | EqualNullSafe | LessThan | LessThanOrEqual):
@@ -255,7 +255,7 @@ def _span(condition: Filter, number: Callable[[Any], int | None]) -> tuple[_Span
 def _alternatives(condition: Filter) -> list[Any] | None:
     """Return the values that pass an equality filter, or None if the filter is of another kind.
 
-    Null passes no filter.
+    The values do not include null, because null passes no equality filter.
     """
     match condition:
         case EqualTo() | EqualNullSafe():
@@ -266,7 +266,7 @@ def _alternatives(condition: Filter) -> list[Any] | None:
 
 
 def _holds(condition: Filter, value: str | int) -> bool | None:
-    """Return SQL's result of the filter for a value that is not null. None means the SQL value unknown."""
+    """Return SQL's result of the filter for a value that is not null. None means SQL's UNKNOWN."""
     match condition:
         case Not():
             holds = _holds(condition.child, value)

@@ -29,8 +29,8 @@ def summary_of(partitions: bytes) -> dict[str, Any]:
 def summary(tasks: Sequence[Iterable[Split]]) -> dict[str, Any]:
     """Return a dictionary with the keys `text`, `bytes` and `places` for the tasks of a read.
 
-    `bytes` is the number of stored, compressed bytes, or None if the number is unknown. `places` is the number of
-    ranges for each location. It names the locations as option `readFrom` does.
+    `bytes` is the number of stored, compressed bytes, or None if the number is unknown. `places` is a text with the
+    number of ranges for each location, such as `bookie 3, broker 1`.
     """
     splits = [split for task in tasks for split in task]
     places = places_text(ranges_by_place(splits))

@@ -28,7 +28,7 @@ class DriverThreads:
     def map(self, work: Callable[[Item], Answer], items: Iterable[Item]) -> list[Answer]:
         """Apply `work` to the items, and return the answers in the order of `items`.
 
-        The first error is raised. Then work that has not started yet is not started any more.
+        The first error is raised. After an error, work that has not started yet is canceled.
         """
         return list(self._pool.map(work, items))
 

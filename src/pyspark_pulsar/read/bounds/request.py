@@ -28,7 +28,7 @@ class RangeRequest:
     Messages that were removed before `start` are then no loss.
     """
     first: Position | None = None
-    """The start of the topic partition's first ledger, if the broker reported it together with the end."""
+    """The start of the topic partition's first ledger, if the broker reported both this start and the end."""
     is_whole: bool = False
     """True if no message after `start` was removed, or if the caller has already reported the loss."""
 
@@ -40,13 +40,16 @@ class RangeRequest:
     def start_in_ledger(self) -> Position:
         """The start; for a range from `earliest` with only one ledger, the beginning of this ledger."""
         if self.start.is_earliest and self.first is not None and self.first.ledger == self.end.ledger:
-            # The ledger exists from its first entry on, because retention removes only whole ledgers. But a cursor may
-            # be inside.
+            # The ledger exists from its first entry on, because retention removes only whole ledgers. But `first` is
+            # the position of a cursor, which can be inside the ledger.
             return Position(self.first.ledger, 0)
         return self.start
 
     def within(self, start: Position | None, end: Position | None) -> Self:
-        """Return the part of the range between these bounds. Outside of them, its time window contains no messages."""
+        """Return the part of the range between these bounds.
+
+        Outside of the bounds, the range must have no message in its time window.
+        """
         return replace(
             self,
             start=self.start if start is None else max(self.start, start),
@@ -56,7 +59,7 @@ class RangeRequest:
         )
 
     def joined(self, following: Self) -> Self:
-        """Return the union of this range and the range `following`, which begins at its end."""
+        """Return the union of this range and the range `following`, which begins at the end of this range."""
         return replace(self, end=self.end if following.is_empty else following.end)
 
     @property
@@ -69,7 +72,7 @@ def whole_ranges(
     starts: Mapping[TopicPartition, Position],
     ends: Mapping[TopicPartition, Position],
 ) -> Iterator[RangeRequest]:
-    """Yield the range of each topic partition that is read from `earliest`, with its bound of publish times.
+    """Yield the range of each topic partition that is read from `earliest`, limited by `published_from`.
 
     Args:
         published_from: The earliest publish time of a message that the query reads.

@@ -57,7 +57,7 @@ def schema_of_topics(
     descriptor: DescriptorFile | None,
     user_schema: pa.Schema | None = None,
 ) -> ReadSchema:
-    """Return the same schema as `resolve_source_schema`, for at least one known topic and with an open client."""
+    """Return the schema as `resolve_source_schema` does, but of at least one known topic, and with an open client."""
     if options.topics_pattern is None:
         # Topics that match a pattern exist, because a broker has just listed them.
         discover_partitions(client, topics)
@@ -123,10 +123,10 @@ def _check_readable(resolved: ReadSchema, family: TopicFamily) -> None:
 
 
 def _earlier_versions(client: BrokerClient, schemas: Schemas, family: TopicFamily) -> Iterator[SchemaInfo]:
-    """Yield at most 100 schema versions before the latest ones, from the newest to the oldest.
+    """Yield at most 100 schema versions before the latest versions, from the newest to the oldest.
 
-    Among versions of the same age, the versions of topics whose schemas differ are first. If a registry's versions are
-    not numbers, its earlier versions cannot be enumerated, so none are yielded.
+    At the same distance from the latest version, the versions of topics whose schemas differ are first. If a registry's
+    versions are not numbers, its earlier versions cannot be enumerated, so none are yielded.
     """
     members = dict(family.members)
     topics = [*members, *(topic for topic in schemas if topic not in members)]

@@ -38,7 +38,9 @@ def subscription_positions(
     partitions: Sequence[TopicPartition],
     ends: Mapping[TopicPartition, Position],
 ) -> dict[TopicPartition, Position]:
-    """Return the first message of each topic partition that is not acknowledged. If all are, return the present end.
+    """Return the position of each topic partition's first unacknowledged message.
+
+    If all messages of a topic partition are acknowledged, its position is the present end.
 
     The positions are read from the admin REST API if possible, otherwise from brokers. To read a position from a
     broker, a consumer joins the subscription briefly. This consumer receives and acknowledges no message.
@@ -167,7 +169,8 @@ def _has_durable(
 ) -> dict[TopicPartition, bool]:
     """Return whether each partition has a durable subscription of this name.
 
-    The check creates no durable subscription. Brokers refuse a non-durable subscription if a durable one has its name.
+    The check creates no durable subscription. Brokers refuse a non-durable subscription if a durable subscription has
+    the same name.
     """
     durable: dict[TopicPartition, bool] = {}
     with _subscribe_all(client, name, partitions, durable=False) as started:

@@ -1,8 +1,7 @@
 """Resolution of times in options to a window for each topic partition, and the ledgers inside a window. Driver only.
 
-A window is exact, because messages are filtered by their publish time. A window only excludes whole ledgers, and never
-cuts a ledger. The reason is that a message has its time from the producer's clock, but a ledger from the broker's
-clock.
+A window is exact, because messages are filtered by their publish time. A window excludes only whole ledgers, and never
+cuts a ledger. The reason is that messages have times of producers' clocks, but ledgers have times of brokers' clocks.
 """
 
 from __future__ import annotations
@@ -111,7 +110,8 @@ def closed_at_latest(ledgers: Sequence[Ledger]) -> list[int | None]:
 def opened_at_earliest(ledgers: Sequence[Ledger]) -> list[int | None]:
     """Return the earliest time at which each ledger may have been opened, or None if the time is unknown.
 
-    The result is the closing time of the previous ledger, unless the time of a later ledger contradicts it.
+    The earliest time is the closing time of the previous ledger. But if a later ledger has an earlier closing time, the
+    earliest time is the previous ledger's own earliest time.
     """
     closed = [ledger.closed_ms or None for ledger in ledgers]
     later = [*accumulate(reversed(closed[1:]), _earlier)][::-1]

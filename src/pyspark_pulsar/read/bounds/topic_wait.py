@@ -24,8 +24,8 @@ _log: Final = logging.getLogger(__name__)
 def present_topics(client: BrokerClient, options: ReadOptions) -> list[TopicName]:
     """Return the topics of `discover_topics`. With option `waitingForNonExistedTopic`, wait until they exist.
 
-    The function waits until each named topic exists, or until the pattern matches a topic. After that, it waits up to
-    `SCHEMA_SECONDS` for the topics' schemas.
+    The function waits until each named topic exists, or until the pattern matches a topic. After that, the function
+    waits up to `SCHEMA_SECONDS` for the topics' schemas.
 
     Raises:
         TopicNotFoundError: A topic did not appear within `pollTimeoutMs`.

@@ -104,8 +104,8 @@ def matching(pattern: TopicPattern, listings: Iterable[TopicListing]) -> dict[To
 def _whole_topics(client: BrokerClient, listed: Mapping[TopicName, set[int]]) -> list[TopicName]:
     """Return the topics of `listed`, a result of `matching`, sorted.
 
-    A producer can create a topic with a name like a partition's. If that partition does not exist, or if the topic has
-    no partitions, the result contains this name.
+    A producer can create a topic whose name looks like the name of a partition, such as `x-partition-2`. The result
+    contains such a name only if topic `x` does not exist or has no partitions.
     """
     counts = client.present_partitions(topic for topic, indices in listed.items() if max(indices) >= 0)
     names: set[TopicName] = set()

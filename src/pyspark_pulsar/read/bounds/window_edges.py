@@ -1,12 +1,13 @@
-"""A check that the ledgers outside of a time window may be skipped, by the entries next to the window. Driver only.
+"""A check that ledgers outside of a time window may be skipped. Driver only.
 
 A ledger's times are from the broker's clock, and a message's time is from its producer's clock. Only `clockSlackMs`
-limits the difference between them. A message gets its publish time before it is sent. Then it may wait in its
-producer's batch, for a broker that is down, or for the next ledger. So the option may be too small without any sign.
+limits the difference between the two times. A message gets its publish time before it is sent. Before a broker stores
+the message, it may wait in its producer's batch, for a broker that is down, or for the next ledger. So `clockSlackMs`
+can be too small without any sign.
 
-The entries at both edges of the window show whether the slack is large enough. If publish times only increase, as the
-times from one producer do, these entries prove that no skipped message is in the window. If one of these entries is in
-the window, the slack is too small for that topic partition, and is increased.
+The check reads the entries at both edges of the window, which show whether the slack is large enough. If publish times
+only increase, as the times from one producer do, these entries prove that no skipped message is in the window. If one
+of these entries is in the window, the slack is too small for that topic partition, and the check increases the slack.
 """
 
 from __future__ import annotations
@@ -57,7 +58,8 @@ class WindowEdge:
     stored_ms: int
     """A time by a broker's clock.
 
-    With `is_before`, all messages of the ledger were stored before it; otherwise after it.
+    With `is_before`, all messages of the ledger were stored before this time. Otherwise, all were stored after this
+    time.
     """
     bound_ms: int
     """The bound of the window on this side."""
@@ -65,7 +67,7 @@ class WindowEdge:
     """True if the ledger is skipped because it is before the window, false if it is after the window."""
 
     def slack_needed(self, entry: FirstEntry | None) -> int | None:
-        """Return the slack with which the ledger is read, or None if the entry is outside of the window.
+        """Return the slack (ms) that is enough to read the ledger, or None if the entry is outside of the window.
 
         If the entry has a publish time, the slack includes a margin. `entry` is None if there is no evidence.
         """
@@ -85,7 +87,7 @@ class WindowEdges:
         """Store the arguments.
 
         Args:
-            first_entries: Returns the first entry at or after each position that consumers can see.
+            first_entries: Returns, for each position, the first entry at or after it that consumers can see.
             slack_ms: The value of option `clockSlackMs`.
 
         """
@@ -138,7 +140,10 @@ class WindowEdges:
         return max(self._given_ms, self._slack.get(partition, 0))
 
     def _next_position(self, partition: TopicPartition, edge: WindowEdge) -> list[PartitionPosition]:
-        """Return the next position to fetch for a decision about the edge; empty if the decision is made."""
+        """Return the next position to fetch for a decision about the edge.
+
+        The list is empty if the fetched entries are enough for the decision.
+        """
         for position in edge.positions:
             if (partition, position) not in self._entries:
                 return [(partition, position)]
@@ -147,7 +152,7 @@ class WindowEdges:
         return []
 
     def _evidence(self, partition: TopicPartition, edge: WindowEdge, position: Position) -> FirstEntry | None:
-        """Return the entry at `position`, or None if it is no evidence.
+        """Return the entry at `position`, or None if that entry is no evidence.
 
         Instead of the ledger's last entry, consumers may receive an entry of the next ledger, which is no evidence.
         """

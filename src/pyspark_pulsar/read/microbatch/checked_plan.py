@@ -132,7 +132,7 @@ class CheckedPlanner:
     def _were_removed_since(self, starts: Positions, plans: Sequence[PartitionPlan]) -> bool:
         """Return whether ledgers were removed between the brokers' answers and the planner's list of ledgers.
 
-        The brokers' answers were that no entry is removed after `starts`.
+        When brokers answered, no entry after `starts` was removed.
         """
         ledgers = {plan.partition: plan.ledgers for plan in plans}
         cut_off = {

@@ -1,8 +1,8 @@
-"""The pauses of an idle query, so that it sends requests to brokers less often, at least once a second. Driver only.
+"""The pauses of an idle query, which sends fewer requests to brokers, but at least one each second. Driver only.
 
 With Spark's default trigger, a query calls `latestOffset` a hundred times a second. For thousands of topics, these
 calls alone keep brokers busy. So `latestOffset` waits before its requests: a tenth of the time since the last message,
-but at most a second. It never answers from memory, because `processAllAvailable` needs current answers.
+but at most a second. `latestOffset` never answers from memory, because `processAllAvailable` needs current answers.
 
 A query of several sources is not idle while it has micro-batches, even if this source has no messages for them. Spark
 then commits the offset of each source, and `note_news` is called. So a quiet source does not slow down a busy source.

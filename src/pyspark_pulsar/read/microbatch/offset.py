@@ -14,13 +14,13 @@ query ends at a time, each offset contains the time as `"publishedBefore"` (excl
 version 2, so that an older version of this package refuses it instead of ignoring the times.
 
 For scalable topics, `"drained"` contains the segments that are completely read and receive no more messages. A segment
-remains in this list while the topic has it. An offset with segments has version 3, with or without times.
+remains in this list while the topic contains the segment. An offset with segments has version 3, with or without times.
 
 `"passed"` maps topic partitions to a position in a later ledger. No message is between the partition's position and the
-later one, so retention may remove the ledger of the partition's position (`microbatch.ends.readable_ends`).
+later position, so retention may remove the ledger of the partition's position (`microbatch.ends.readable_ends`).
 
-`"ended"` states that every partition has reached the end in the options. `pyspark_pulsar.stop_at_end` reads it. Its
-text differs in each run. So Spark commits one empty micro-batch when a query is started again at its end, and this
+`"ended"` states that every partition has reached the end in the options. `pyspark_pulsar.stop_at_end` reads this key.
+Its value differs in each run. So Spark commits one empty micro-batch when a query is started again at its end, and this
 micro-batch informs Spark's query listeners.
 """
 
@@ -54,7 +54,9 @@ class StreamOffset:
     drained: frozenset[TopicPartition] = frozenset()
     """Segments of scalable topics in `positions` that are read up to an end that does not move."""
     passed: Mapping[TopicPartition, Position] = field(default_factory=dict)
-    """The query's actual positions, for the `positions` that no entry follows in their ledgers."""
+    """The positions at which the query reads on, for `positions` that no message follows in their ledgers.
+
+    These positions are in later ledgers."""
     ended: str | None = None
     """The id of the run that has reached all ends of the query; None while the query continues."""
 

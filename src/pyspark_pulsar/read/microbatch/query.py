@@ -23,7 +23,10 @@ from pyspark_pulsar.schema.read_schema import ReadSchema
 
 
 class StreamQuery:
-    """The parts of a query, created at Spark's first call that needs a broker. They exist until the query stops."""
+    """The parts of a query, created at Spark's first call that needs a broker.
+
+    The parts exist until the query stops.
+    """
 
     def __init__(self, options: ReadOptions, schema: ReadSchema, run: str) -> None:
         """Create the admin client if `admin.url` is set. Connections to brokers are opened at first use."""

@@ -9,7 +9,8 @@ Every micro-batch is a bounded range, and it is planned in the same way as a bat
     partitions        plan its splits, or raise the error that some    microbatch.checked_plan
                       messages were removed
     read              yield the rows of a task, on an executor         read.task
-    commit            acknowledge; the next trigger does the rest
+    commit            acknowledge the messages of the previous
+                      micro-batches
 
 Each query has its reader in a separate driver process. Only end offsets are stored in Spark's checkpoint.
 `microbatch.offset` describes the consequences.
@@ -50,7 +51,7 @@ from pyspark_pulsar.spark.tracebacks import hides_tracebacks
 
 @hides_tracebacks
 class PulsarStreamReader(Shipped, DataSourceStreamReader, SupportsTriggerAvailableNow):
-    """The reader of one streaming query. It connects to brokers at first use.
+    """The reader of one streaming query. The reader connects to brokers at first use.
 
     `read` runs on executors. All other methods run in the query's driver process.
     """
@@ -78,7 +79,9 @@ class PulsarStreamReader(Shipped, DataSourceStreamReader, SupportsTriggerAvailab
         return StreamOffset(start=start, published_from=published_from).to_json()
 
     def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802
-        """Return one of the query's limits, because Spark accepts only one. Spark passes it back to `latestOffset`.
+        """Return one of the query's limits, because Spark accepts only one.
+
+        Spark passes this limit back to `latestOffset`.
 
         `latestOffset` interprets any limit except `ReadAllAvailable` as all limits of the options.
         """

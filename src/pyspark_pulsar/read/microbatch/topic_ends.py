@@ -72,7 +72,7 @@ class TopicEnds:
 
         Args:
             former: The last offset of the query.
-            is_repeated: The argument of the same name of `LogEnds.present_ends`.
+            is_repeated: The argument `is_repeated` of `LogEnds.present_ends`.
 
         Raises:
             PulsarError: For the same reasons as `TopicWatch.present`, `LogEnds.present_ends`, `SchemaWatch.check` and

@@ -8,7 +8,8 @@
               passed ledgers, and the end of the query
 
 Each step reads the last offset of the query and the results of the previous steps, and changes none of them. A trigger
-neither moves the subscription nor plans splits. Its caller does both, with the `MicroBatch` that the trigger returns.
+neither moves the subscription nor plans splits. The caller of the trigger does both, with the `MicroBatch` that the
+trigger returns.
 """
 
 from __future__ import annotations
@@ -105,7 +106,8 @@ class Trigger:
         # this micro-batch, although they are not planned yet.
         begin = goal.starts_from(former)
         if self._frozen is not None or is_final:
-            # The run ends by itself. Its last progress report must not count the messages of its last micro-batch.
+            # The run ends by itself. The last progress report of the run must not count the messages of the last
+            # micro-batch.
             return MicroBatch(end, is_empty, begin, goal.positions, reached.positions, present.positions)
         ends = {
             partition: position for partition, position in present.positions.items() if partition in begin
@@ -114,8 +116,8 @@ class Trigger:
 
     def _present_ends(self, former: StreamOffset) -> PresentEnds:
         self._idle_pause.wait_before_request()
-        # If a topic partition hides messages now, they are read later. Only a query that starts at `latest` would miss
-        # them.
+        # If a topic partition hides messages now, the query reads them later. Only a query that starts at `latest`
+        # would miss the hidden messages.
         is_repeated = former.start is None or former.start == FROM_EARLIEST
         return self._topic_ends.look_up(former, is_repeated=is_repeated)
 

@@ -1,12 +1,12 @@
 """A stream's reader for Spark 4.1 without the jar of this package.
 
-Spark 4.1 requests the end of a micro-batch without arguments. It passes neither the query's position nor a limit nor
+Spark 4.1 requests the end of a micro-batch without arguments. Spark passes neither the query's position nor a limit nor
 the kind of trigger. These are its calls:
 
     a query begins      latestOffset(), initialOffset(), partitions(initial, end)
-    it continues        latestOffset(), partitions(last end, end)
-    it is restarted     partitions(last end, last end), then as before
-    it is wrapped       latestOffset(), and only then all calls above
+    the query continues latestOffset(), partitions(last end, end)
+    the query restarts  partitions(last end, last end), then as before
+    with the wrapper    latestOffset(), and only then all calls above
 
 So the query's position is the last end that was passed to `partitions`. Before the first such call, `latestOffset`
 answers as for a new query.
@@ -80,7 +80,7 @@ class WholeBacklogReader(PulsarStreamReader):
         return super().partitions(start, end)
 
     def _begin(self, committed: Positions, ends: Positions, counted_from: Positions) -> dict[str, Any]:
-        """Store the arguments until the query's position is known, because this call moves the subscription.
+        """Store the arguments until the query's position is known, because `super()._begin` moves the subscription.
 
         A later call of `partitions` then moves the subscription and measures the lag.
         """

@@ -22,20 +22,20 @@ class PartitionDraft:
     request: RangeRequest
     """The requested range."""
     tiered: RangeRequest | None = None
-    """Set by the step tables: the part of the range that is in the topic's table."""
+    """Set by the step `tables`: the part of the range that is in the topic's table."""
     rest: RangeRequest = field(init=False)
-    """Set by the step tables: the part for the topic's ledgers.
+    """Set by the step `tables`: the part for the topic's ledgers.
 
-    The step narrowing removes ledgers outside the window.
+    The step `narrowing` removes ledgers outside the window.
     """
     ledgers: TopicLedgers | None = None
-    """Set by the step ledgers; None if the ledgers are unknown. The step placement adds their striping."""
+    """Set by the step `ledgers`; None if the ledgers are unknown. The step `placement` adds their striping."""
     files: list[FileRange] = field(default_factory=list)
-    """Set by the step ranges: one range for each group of the table's files."""
+    """Set by the step `ranges`: one range for each group of the table's files."""
     parts: list[LedgerRange] = field(default_factory=list)
-    """Set by the step ranges: one range for each ledger. The step placement sets the location of each range."""
+    """Set by the step `ranges`: one range for each ledger. The step `placement` sets the location of each range."""
     splits: tuple[Split, ...] = ()
-    """Set by the step packing: the finished splits, in order."""
+    """Set by the step `packing`: the finished splits, in order."""
 
     def __post_init__(self) -> None:
         self.rest = self.request

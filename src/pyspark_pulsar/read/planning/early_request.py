@@ -1,4 +1,7 @@
-"""Requests that the driver sends before a plan needs the answers, while it waits for another server. Driver only."""
+"""Requests that the driver sends before a plan needs the answers, while the driver waits for another server.
+
+Driver only.
+"""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ class PartitionPlan:
 
 
 def with_ledgers(admin: AdminClient, plans: Iterable[PartitionPlan]) -> list[PartitionPlan]:
-    """Return the plans, completed with the ledgers that the planner did not need, to show the ledgers to a user.
+    """Return the plans with the ledgers of all topic partitions that are read, to show the ledgers to a user.
 
     If this role may not list ledgers, the plans are not changed. Other errors of `AdminClient` are raised.
     """

@@ -22,8 +22,8 @@ can be about many topic partitions:
 
 Each plan has these properties, for all ledgers, bounds and limits (tests/property/test_plan.py):
 
-  * The splits of a topic partition cover each position of its narrowed range once, in order. So do the ranges of a
-    split.
+  * The splits of a topic partition cover each position of its narrowed range once, in order. The ranges of a split
+    cover each position of the split once, in order.
   * Each message in the window is in a split. A split may contain more messages, and the decoder drops the messages
     outside the window.
   * A range that is not read from the broker is in one closed ledger. The broker serves the open ledger, and every
@@ -32,13 +32,13 @@ Each plan has these properties, for all ledgers, bounds and limits (tests/proper
 
 Missing facts make a plan worse. Without the admin REST API, or without the permission to list ledgers, the broker
 serves all ranges. Then no ledger is left out by time, and a range can be cut only if it is inside one ledger. The steps
-are the same, and `TopicLedgers` is None. With `readFrom=auto` a missing answer only makes the plan worse, and the
-planner logs a warning once. If `readFrom` names a location, a ledger that is missing in this location is an error.
+are the same, but the drafts contain no ledgers. With `readFrom=auto` a missing answer only makes the plan worse, and
+the planner logs a warning once. If `readFrom` names a location, a ledger that is missing in this location is an error.
 
 Ledgers may be closed, offloaded or removed between two steps, or before a task runs. No step locks ledgers. Positions
 stay valid through all such changes, and tasks find the new location (`task.fallback`).
 
-Direct reads bypass the broker's authorization. So before the caller calls `plan`, it must check with the broker that
+Direct reads bypass the broker's authorization. So before a call of `plan`, the caller must check with the broker that
 its role may consume each topic partition.
 """
 
@@ -72,7 +72,10 @@ _log: Final = logging.getLogger(__name__)
 
 
 class SplitPlanner:
-    """The planner of one read. It remembers ledgers, so a stream uses it for all micro-batches. Used by one thread."""
+    """The planner of one read.
+
+    A planner remembers ledgers, so a stream uses one planner for all micro-batches. Used by one thread.
+    """
 
     def __init__(self, options: ReadOptions, client: BrokerClient, admin: AdminClient | None) -> None:
         """Create a planner. Without `admin`, the planner lists no ledgers. The caller closes both clients."""
@@ -133,9 +136,10 @@ class SplitPlanner:
         return self.ledgers.get(partition)
 
     def first_in_time(self, requests: Iterable[RangeRequest]) -> dict[TopicPartition, Position]:
-        """Return the first position of each range that may have a message of its time window, by the ledgers' times.
+        """Return, for each range, the first position that may have a message of the time window, by the ledgers' times.
 
-        If the ledgers of a range are unknown, its result is its start. The errors of `AdminClient` are raised.
+        If the ledgers of a range are unknown, the result is the start of the range. The errors of `AdminClient` are
+        raised.
         """
         drafts = [PartitionDraft(request) for request in requests if not request.is_empty]
         untiered = drafts

@@ -102,7 +102,7 @@ def _addresses(options: ReadOptions, bookies: tuple[str, ...], *, guessed: bool)
     """Return the addresses of the bookies.
 
     `guessed` means that `bookies` are all bookies of the cluster, and that most of them do not store the ledger. Then
-    bookies with an unknown address are skipped. Only if all addresses are unknown, an error is raised.
+    bookies with an unknown address are skipped. An error is raised only if all addresses are unknown.
     """
     mapping = dict(options.bookie_addresses)
     addresses: dict[str, BookieAddress] = {}

@@ -1,7 +1,8 @@
 """Entries of a range from the broker that owns the topic partition. Used on executors, and by the driver's searches.
 
-The broker pushes entries, as far as permits allow (FLOW). It does not inform a consumer about entries that it leaves
-out. `BrokerEntries` stores the position of the next entry (`_next`), and ends when `_next` is the end of the range:
+The broker pushes entries, as far as permits allow (FLOW). The broker does not inform a consumer about entries that the
+broker leaves out. `BrokerEntries` stores the position of the next entry (`_next`), and ends when `_next` is the end of
+the range:
 
     state        resource                  event and action                       next state
     NONE         no consumer               use the consumer that the task has     RECEIVING
@@ -67,8 +68,8 @@ _HIDDEN = " (the broker shows no message of the topic at all; if that lasts, unl
 class FromBroker(EntryLocation):
     """The broker that owns the topic partition.
 
-    The broker can read all entries, wherever they are stored. It sends only entries for consumers: no markers, and no
-    messages of aborted transactions.
+    The broker can read all entries, wherever they are stored. The broker sends only entries for consumers: no markers,
+    and no messages of aborted transactions.
     """
 
     name: ClassVar[str] = "broker"
@@ -76,7 +77,7 @@ class FromBroker(EntryLocation):
     is_broker: ClassVar[bool] = True
 
     entries: int | None = None
-    """Number of entries in the range, including entries that consumers never see; None if it is unknown."""
+    """Number of entries in the range, including entries that consumers never see; None if the number is unknown."""
 
     def open(
         self, access: PartitionAccess, start: Position, end: Position
@@ -172,7 +173,7 @@ class BrokerEntries:
             read_compacted: Whether to read the compacted view.
             consumers: Maximum number of concurrent consumers for parts of the range, if several are faster. A compacted
                 view always has one consumer.
-            ahead: The consumers that the task has prepared. One of them may be for this range.
+            ahead: The consumers that the task has prepared. One of these consumers may be for this range.
 
         """
         self._client = client
@@ -189,7 +190,7 @@ class BrokerEntries:
         self._granted = 0
         """Number of messages that the broker may still send.
 
-        It is negative if an entry had more messages than permits.
+        The number is negative if an entry had more messages than permits.
         """
         self._entries = 0
         self._messages = 0
@@ -265,7 +266,7 @@ class BrokerEntries:
     def _skipped(self, consumer: EntryConsumer, entries: EntryBatch, deadline: float) -> bool:
         """Return whether the broker has skipped entries.
 
-        If so, cut `entries` to the entries before the skipped ones.
+        If so, cut `entries` to the entries before the skipped entries.
         """
 
         def mark_delete() -> Position:
@@ -281,8 +282,8 @@ class BrokerEntries:
         if entries.first is None:
             return False
         attempt = self._next, entries.first
-        # If the previous consumer began at this position and received the same entry, do not check again. Otherwise a
-        # connection that fails at each check would repeat the check without end.
+        # If the previous consumer began at this position and received the same entry, do not check the gap again.
+        # Otherwise a connection that fails at each check would repeat the check without end.
         following = Position(*entries.first) if attempt == self._unproven else self._next
         self._unproven = attempt
         is_cut = cut_where_skipped(entries, following, mark_delete, first_after)
@@ -377,8 +378,8 @@ class BrokerEntries:
         """Return whether the rest of a segment's range may still arrive.
 
         The range was planned up to the last entry, whose transaction may be open or aborted. A broker moves a cursor
-        past aborted entries if no other entry is before them. So the rest is aborted if such a cursor has reached the
-        end. The cursor's consumer must have begun after the received entries.
+        past aborted entries if no other entry is before them. So the rest is aborted if a cursor has reached the end.
+        The consumer of this cursor must have begun after the received entries.
         """
         if self._subscribed_at < self._next:
             self._drop_consumer()

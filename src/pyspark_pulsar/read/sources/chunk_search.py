@@ -30,9 +30,9 @@ def earlier_entries(
 ) -> Generator[Iterator[EntryBatch], None, None]:
     """Yield iterators over the entries before (ledger, entry), for `codec.intake.Intake`.
 
-    Each iterator begins farther back than the previous one. The entry contains the last of `chunks` chunks. An iterator
-    may continue after the entry. The compacted view is never read, because compaction treats the chunks of a message as
-    messages of one key.
+    Each iterator begins farther back than the previous one. The entry at `ledger:entry` contains the last of the
+    message's `chunks` chunks. An iterator may continue after the entry. The compacted view is never read, because
+    compaction treats the chunks of a message as messages of one key.
 
     Raises:
         PulsarError: For the same reasons as `BrokerEntries`.

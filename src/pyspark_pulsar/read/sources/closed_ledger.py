@@ -1,7 +1,7 @@
 """A closed ledger that is read without the broker. The read returns each entry of the range once, in order.
 
-A copy in tiered storage can lack entries without any sign. And all entries of a closed ledger are known. So a gap in
-such a read is a fault, although gaps are normal for consumers. No broker has filtered the entries. So they include
+A copy in tiered storage can lack entries without any sign. But the number of entries in a closed ledger is known. So a
+gap is a fault here, although gaps are normal for consumers. No broker has filtered the entries. So the entries include
 markers and messages of aborted transactions (`EntryBatch.unfiltered`), which the decoder drops.
 """
 
@@ -30,7 +30,7 @@ from pyspark_pulsar.read.location import (
 
 @dataclass(frozen=True, slots=True)
 class ClosedLedger(EntryLocation):
-    """A location with one closed ledger. The entries have the same ids there as in the topic."""
+    """A location with one closed ledger. The entries have the same ids in this location as in the topic."""
 
     ledger: Ledger
 
@@ -47,7 +47,10 @@ class ClosedLedger(EntryLocation):
     def open(
         self, access: PartitionAccess, start: Position, end: Position
     ) -> Generator[EntryBatch, None, None]:
-        """Yield exactly the entries of the range. Before a gap, yield the entries and raise `LedgerUnavailable`."""
+        """Yield exactly the entries of the range.
+
+        At a gap, raise `LedgerUnavailable` after the entries before the gap.
+        """
         first, last = entry_range(self.ledger, start, end)
         source = self.stored_entries(access, first, last)
         return contiguous(source, access.partition, self.ledger, (first, last), self.name)
@@ -61,7 +64,7 @@ class ClosedLedger(EntryLocation):
     def missing(self, start: Position, end: Position, progress: RangeProgress) -> Missing | None:
         """Return all entries that did not arrive.
 
-        No broker has filtered the entries, so none of these is missing rightly.
+        No broker has filtered the entries, so each missing entry is a fault.
         """
         first, last = entry_range(self.ledger, max(start, progress.reached), end)
         if first > last:

@@ -1,4 +1,6 @@
-"""Rows of a topic's table, which contains its history as columns (`columnar`). Tasks read it without Pulsar's servers.
+"""Rows of a topic's table, which contains its history as columns (`columnar`).
+
+Tasks read the table without Pulsar's servers.
 
 A table has rows and no entries, so nothing is decoded here. A range yields the rows of its entries, in the order of the
 entries. If a data file cannot be read, the broker continues after the last returned row, but only if the ledgers still

@@ -37,7 +37,7 @@ class FromCompactedLedger(EntryLocation):
 
     ledger: Ledger
     bookies: tuple[str, ...] = ()
-    """The ids of all known bookies. All are searched, because the bookies that store the view are unknown."""
+    """The ids of all known bookies. All bookies are searched, because the bookies that store the view are unknown."""
 
     @property
     def ledger_id(self) -> int:
@@ -46,7 +46,7 @@ class FromCompactedLedger(EntryLocation):
     def open(
         self, access: PartitionAccess, start: Position, end: Position
     ) -> Generator[EntryBatch, None, None]:
-        """Yield all entries of the view. Only the content of an entry shows whether it is in the range."""
+        """Yield all entries of the view. Only the content of an entry shows whether the entry is in the range."""
         del start, end
         last = self.ledger.entries - 1
         source = bookie_entries(access.options, access.partition, self.ledger, self.bookies, 0, last)

@@ -1,9 +1,9 @@
 """Consumers for the next ranges of a task, prepared while the task reads the present range. Executor only.
 
 Without these consumers, a task would wait for a broker three times per split: for the partition's owner, the
-subscription, and the entries. This would delay a task of many small splits. So the owners of many partitions are looked
-up together. While the task reads one range, the consumers of the next ranges are created. Each consumer goes through
-these states:
+subscription, and the entries. These waits would delay a task of many small splits. So the owners of many partitions are
+looked up together. While the task reads one range, the consumers of the next ranges are created. Each consumer goes
+through these states:
 
     state         the broker may send                next state
     SUBSCRIBING   nothing                            SENDING, when it has answered and `advance` or `take` is called
@@ -13,8 +13,8 @@ these states:
                                                      the task has passed the range
 
 The task does not wait for these consumers, with two exceptions. `take` waits for the answer to a subscription.
-`advance` waits for lookups, a few seconds at most. Failures here have no effect, because the reader of the range
-repeats the lookup and the subscription with its full timeout. Only the reader's errors are raised.
+`advance` waits for lookups, a few seconds at most. Failures of prepared consumers have no effect, because the reader of
+the range repeats the lookup and the subscription with its full timeout. Only the reader's errors are raised.
 
 The entries that wait for all prepared consumers have about `MOST_BYTES`, by the sizes in the plan. If these sizes are
 wrong, the connection's buffer fills up, and no entries are received. Then the reader that waits for entries drops all
@@ -41,9 +41,12 @@ from pyspark_pulsar.read.split import ENTRY_BYTES, Split
 from pyspark_pulsar.runtime import time
 
 AT_ONCE: Final = 8
-"""Maximum number of prepared consumers. A broker can serve one of them while the task decodes another one's entries."""
+"""Maximum number of prepared consumers.
+
+A broker can send entries to one consumer while the task decodes the entries of another consumer.
+"""
 FOR_LIMIT: Final = 2
-"""Maximum number of prepared consumers for a query with a limit. Its present range may already contain enough rows."""
+"""Maximum number of prepared consumers for a query with a limit. The present range may already contain enough rows."""
 MOST_BYTES: Final = 4 << 20
 """Maximum bytes of entries that wait for all prepared consumers together."""
 LOOKUPS: Final = 64
@@ -95,7 +98,7 @@ class ConsumersAhead:
     def advance(self, number: int) -> None:
         """Prepare consumers for the splits after split `number`, which the task begins now.
 
-        Their errors are only logged.
+        Errors of these consumers are only logged.
         """
         for passed in [index for index in self._ahead if index < number]:
             self._ahead.pop(passed).close()
@@ -115,8 +118,8 @@ class ConsumersAhead:
     def take(self, partition: TopicPartition, start: Position) -> tuple[EntryConsumer, int] | None:
         """Return the consumer of the range that begins at `start`, and the number of messages that it may receive.
 
-        The method waits for the answer to the subscription. None means that no consumer was prepared, or that it
-        failed.
+        The method waits for the answer to the subscription. None means that no consumer was prepared, or that the
+        consumer failed.
         """
         number = next(iter(self._ahead), None)
         if number is None or not _begins(self._splits[number], partition, start):
@@ -161,7 +164,7 @@ class ConsumersAhead:
     def _follows(self, number: int) -> bool:
         """Return whether the split continues the previous split's partition.
 
-        It then gets no consumer, because brokers may limit the number of subscriptions of a topic.
+        If so, no consumer is prepared for the split, because brokers may limit the number of subscriptions of a topic.
         """
         return number > 0 and self._splits[number - 1].partition == self._splits[number].partition
 

@@ -1,8 +1,8 @@
 """Entries of a closed ledger, read from its copy in tiered storage in ranges of a few MiB.
 
 If a copy is absent, damaged or incomplete, the read raises `LedgerUnavailable`, and never ends silently. The error
-contains the topic, the ledger, and the bucket and key or the folder. Then the bookies are tried. They may keep the
-ledger for hours after it was offloaded, but no list shows whether they do.
+contains the topic, the ledger, and the bucket and key or the folder. Then the bookies are tried. Bookies may store the
+ledger for hours after its offload, but no list shows whether they still store the ledger.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ class TieredCopy:
     data_name: str
     index: ObjectIndex | MapFile
     size: int
-    """The size of the data object or file in bytes. If the index contains the size, it is from the index."""
+    """The size of the data object or file in bytes. If the index contains the size, the value is from the index."""
 
     def check(self) -> None:
         """Check that no entry is missing, by the index and the size of the data. Used on the driver.
@@ -110,7 +110,7 @@ class TieredCopy:
         """Yield exactly the entries `first` to `last` (both inclusive), in order.
 
         Raises:
-            LedgerUnavailable: An entry is missing or damaged. The entries before it are yielded first.
+            LedgerUnavailable: An entry is missing or damaged. The entries before this entry are yielded first.
 
         """
         stored = range_of(self.index, first, last, self.where)
@@ -148,7 +148,10 @@ def open_copy(store: TieredStore, partition: TopicPartition, ledger: Ledger) -> 
 
 
 def _bookies(options: ReadOptions, partition: TopicPartition) -> tuple[str, ...]:
-    """Return the ids of all bookies. If this role may not list them, return the bookies with the topic's ledgers."""
+    """Return the ids of all bookies.
+
+    If this role may not list all bookies, return the bookies with the topic's ledgers.
+    """
     if options.admin_url is None:
         return ()
     timeout_ms = min(options.operation_timeout_ms, _REPLICA_TIMEOUT_MS)
@@ -166,7 +169,10 @@ def _bookies(options: ReadOptions, partition: TopicPartition) -> tuple[str, ...]
 
 
 def _bookies_of_topic(admin: AdminClient, partition: TopicPartition) -> tuple[str, ...]:
-    """Return the bookies with other ledgers of the topic partition. Consumers of the topic may request this list."""
+    """Return the bookies with other ledgers of the topic partition.
+
+    Any role that can consume the topic can request this list.
+    """
     stats = admin.topics.internal_stats(partition, metadata=True)
     texts = (ledger.get("metadata") for ledger in stats.get("ledgers", ()) if isinstance(ledger, dict))
     stripings = (parse_ledger_metadata(text) for text in texts if isinstance(text, str))

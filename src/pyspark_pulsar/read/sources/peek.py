@@ -39,7 +39,7 @@ class FirstEntry:
     bytes: int
     """The number of stored, compressed bytes."""
     published_ms: int | None
-    """Publish time of the entry, in Unix milliseconds by the producer's clock; None if it is unreadable."""
+    """Publish time of the entry, in Unix milliseconds by the producer's clock; None if the time is unreadable."""
 
 
 def first_entry(
@@ -61,7 +61,7 @@ def first_entry(
 
     Returns:
         The entry, or None. Without `deadline`, None means that no entry arrived within a second. With `deadline`, None
-        means that the topic has no such entry. For a segment, this is never certain.
+        means that the topic has no such entry. For a segment, `DeadlineExceeded` is raised instead.
 
     Raises:
         ConnectionFailed, PermissionDenied: The broker did not answer, or refused the request.

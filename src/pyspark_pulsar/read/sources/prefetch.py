@@ -1,8 +1,8 @@
 """Consumers that begin farther ahead in a range while an earlier part of the range is read. Executor only.
 
-For one consumer, a broker reads at most a hundred entries (`dispatcherMaxReadBatchSize`) and sends them. Only then it
-requests the next entries from the bookies. With small entries, these steps last longer than the transfer of the
-messages. So several consumers are faster, each one part ahead of the previous consumer (`docs/decisions/0027`).
+For one consumer, a broker reads at most a hundred entries (`dispatcherMaxReadBatchSize`) and sends them. After that,
+the broker requests the next entries from the bookies. With small entries, these steps last longer than the transfer of
+the messages. So several consumers are faster, each one part ahead of the previous consumer (`docs/decisions/0027`).
 
 The range is cut into parts while it is read, because the size of entries is known only after some are received
 (`EntrySize.part`):
@@ -22,9 +22,9 @@ consumer. Each consumer ahead goes through these states:
                                                     reader subscribes again; later ones are dropped with it
 
 The reader does not wait for these consumers. Only `take_over` waits for the answer to a subscription. If the consumers
-are dropped, the reader continues alone. Its border is then the end of the range, and it receives their entries again.
-To prevent an endless repetition, no consumer begins before the reader has reached the last start of a dropped consumer
-(`_not_before`).
+are dropped, the reader continues alone. The reader's border is then the end of the range, and the reader receives the
+entries of the dropped consumers again. A new consumer begins only after the reader has reached the start of the
+farthest dropped consumer (`_not_before`). Otherwise consumers could be started and dropped without end.
 
 No entry is lost, because a consumer ahead subscribes at the border, and the previous consumer is read up to this
 border. No row appears twice, because entries after the border are dropped by position when the next consumer returns
@@ -180,7 +180,7 @@ class PrefetchingConsumers:
         return first
 
     def _note_first(self, ahead: _PrefetchingConsumer, first: Position) -> None:
-        """Use the first position that a consumer received to recognize short ledgers."""
+        """Recognize short ledgers by the first position that a consumer received."""
         if first.ledger > ahead.start.ledger and ahead.start.entry < LEAST_PARTS * ahead.entries:
             self._short_ledgers = True
 
@@ -216,7 +216,7 @@ class PrefetchingConsumers:
     def drop(self) -> None:
         """Close all consumers, so that the border is the end of the range again.
 
-        Further consumers begin only after the reader has reached the last start of a closed consumer.
+        Further consumers begin only after the reader has reached the start of the farthest closed consumer.
         """
         if self._consumers:
             self._not_before = self._consumers[-1].start

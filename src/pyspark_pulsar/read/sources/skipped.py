@@ -2,12 +2,12 @@
 
 A broker may move the cursors of all subscriptions of a topic, even if retention keeps the skipped messages. In a
 namespace with a message TTL, the broker moves the cursors every five minutes, to the first message that has not
-expired. It also moves the cursors when a user expires messages or clears the backlog. Then it continues after that
-position, without notice to the consumer.
+expired. The broker also moves the cursors when a user expires messages or clears the backlog. After a move, the broker
+continues at the new position, without notice to the consumer.
 
-Other ids are missing permanently. They belong to entries that consumers do not see (markers, aborted transactions,
-compacted entries), or to ledgers that no longer exist. If the cursor is still at its first position, no entry was
-skipped. Otherwise a second consumer reads at the missing ids.
+Other ids are missing permanently, because consumers do not see their entries (markers, aborted transactions, compacted
+entries), or because their ledgers no longer exist. If the cursor is still at its first position, no entry was skipped.
+Otherwise a second consumer reads at the missing ids.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from pyspark_pulsar.client.broker.connection.transport import EntryBatch
 from pyspark_pulsar.model.position import EARLIEST, Position
 
 _MOST_LOOKS: Final = 8
-"""Maximum number of gaps to check. If there are more, reading the entries again is cheaper."""
+"""Maximum number of gaps to check. With more gaps, reading the entries again is cheaper."""
 
 FirstAfter = Callable[[Position], Position | None]
 

@@ -61,7 +61,8 @@ class RangeTally:
     def take(self, entries: EntryBatch) -> bool:
         """Count the next received entries. Entries that are repeated or outside of the range are dropped first.
 
-        The first and last entry of the range may contain messages outside of it. Returns whether any entries are left.
+        The first and last entry of the range may contain messages outside of the range. Returns whether any entries are
+        left.
         """
         self.first_received = self.first_received or entries.first
         self.received += len(entries)
@@ -79,7 +80,7 @@ class RangeTally:
     def take_rows(self, rows: int, size: int, reached: Position | None) -> None:
         """Count the next received rows.
 
-        `size` is their size in memory, in bytes; `reached` is the position after them.
+        `size` is the size of the rows in memory, in bytes. `reached` is the position after the rows.
         """
         self.messages += rows
         self.size += size
@@ -217,7 +218,10 @@ class SplitAudit:
         )
 
     def document(self, error: str | None) -> AuditFile:
-        """Return the content of the audit file. `error` is the reason why the task failed; None if it did not fail."""
+        """Return the content of the audit file.
+
+        `error` is the reason why the task failed; None if the task did not fail.
+        """
         split, attempt = self._split, self._attempt
         return AuditFile(
             run=attempt.run,

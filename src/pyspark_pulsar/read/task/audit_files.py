@@ -33,17 +33,20 @@ class AuditPart:
     reader: str
     ledger: int
     last_ledger: int
-    """The id of the last ledger. It differs from `ledger` only if the broker has sent entries of several ledgers."""
+    """The id of the last ledger.
+
+    The id differs from `ledger` only if the broker has sent entries of several ledgers.
+    """
     start: str
     """The start of the range, as a position in the form of `startingOffsets`. `end` is the end (exclusive)."""
     end: str
     first: str | None
-    """The first received entry, as `ledger:entry`. `last` is the last one."""
+    """The first received entry, as `ledger:entry`. `last` is the last received entry."""
     last: str | None
     expected: int | None
     """Expected number of entries.
 
-    It is None if the reader is the broker, because the broker does not send all stored entries.
+    The number is None if the reader is the broker, because the broker does not send all stored entries.
     """
     entries: int
     messages: int
@@ -78,7 +81,7 @@ class AuditFile:
     slots: tuple[int, int] | None = None
     """Hash slots of a split by key; the second number is exclusive.
 
-    Several such splits share a range, and each of them reads all entries of the range."""
+    Several splits by key share a range, and each split reads all entries of the range."""
 
 
 def write_audit(path: str, document: AuditFile) -> None:

@@ -27,8 +27,8 @@ A range starts in AVOIDED if this worker recently made long attempts at its loca
 for each location and kind of fault.
 
 The rules are the same for both kinds of locations (`read.location`). A location of rows has no replica. The broker can
-continue for it only with `readFrom=auto`, and only if the ledgers still exist. Otherwise no other location has the
-rows. Then the range is never AVOIDED, and its fault is raised.
+continue for such a location only with `readFrom=auto`, and only if the ledgers still exist. Otherwise no other location
+has the rows. Then the range is never AVOIDED, and its fault is raised.
 
 A range that is planned for the broker starts in BROKER. A read that ends without a fault in PLANNED or REPLICA is
 complete and needs no proof. The reason is that such a location raises an error for each missing entry
@@ -47,8 +47,8 @@ decoder stopped.
 
 PROOF and GIVEN UP find out whether missing entries are lost (`task.loss_check`).
 
-The audit (`task.audit`) does not depend on these rules. It keeps a tally of each range, and checks that all ranges
-together cover the split.
+The audit (`task.audit`) does not depend on these rules. The audit keeps a tally of each range, and checks that all
+ranges together cover the split.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ Part = TypeVar("Part")
 
 
 class _LocationAvoided(ConnectionFailed):
-    """A recent failure of a location. After it, this worker avoids the location for a while."""
+    """A recent failure of a location. After this failure, this worker avoids the location for a while."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,8 +163,8 @@ class RangeReader:
         Args:
             planned: The range.
             request: The columns and rows that the query needs.
-            make_decoder: Returns a decoder of the entries between two positions. It is called if the broker must
-                continue.
+            make_decoder: Returns a decoder of the entries between two positions. This function is called if the broker
+                must continue.
 
         Raises:
             PulsarError: For the same reasons as `RowLocation.rows` and `entries`.
@@ -223,7 +223,7 @@ class RangeReader:
 
         Args:
             rest: The range, with the location that was planned for it.
-            fault: The fault of the planned location; None if it did not fail.
+            fault: The fault of the planned location; None if this location did not fail.
 
         """
         tally = self._audit.begin(replace(rest, location=FromBroker()))

@@ -47,7 +47,7 @@ class LossCheck:
     def _can_list_ledgers(self) -> bool:
         """True if the admin REST API can list the ledgers.
 
-        It cannot list the ledgers of segments of scalable topics.
+        The API cannot list the ledgers of segments of scalable topics.
         """
         return self._options.admin_url is not None and not self._partition.is_segment
 
@@ -64,7 +64,7 @@ class LossCheck:
         return bool(present) and min(present) <= missing.ledger
 
     def is_lost(self, rest: SplitRange, tally: RangeTally) -> bool:
-        """Return whether a part of `rest` is lost after the broker's last entry.
+        """Return whether a part of `rest` is lost that the broker did not return.
 
         If a loss is an error, `DataLossError` is raised. The errors of `AdminClient` are raised, too.
         """
@@ -91,7 +91,7 @@ class LossCheck:
         return True
 
     def give_up(self, rest: SplitRange, fault: PulsarError) -> None:
-        """Handle a fault of the location that `readFrom` names, if no other location may continue.
+        """Report a loss, or raise the fault, after the location that `readFrom` names has failed.
 
         Raises:
             DataLossError: The ledger was removed. With `failOnDataLoss=false`, the loss is logged instead.
@@ -158,7 +158,7 @@ class LossCheck:
 def skipped_entries(
     entries: tuple[int, int], spans: Iterable[tuple[int, int, bool]]
 ) -> Iterator[tuple[int, int]]:
-    """Yield the first and last entry of each gap that the spans leave in `entries`, a first and a last entry.
+    """Yield the first and last entry of each gap that the spans leave between the two `entries` (both inclusive).
 
     A span consists of its first entry, its last entry, and whether all entries between them arrived.
     """
@@ -172,7 +172,7 @@ def skipped_entries(
 
 
 def span(entries: EntryBatch) -> list[tuple[int, int, bool]]:
-    """Return the span of `entries`, which are from one ledger, for `skipped_entries`; an empty list without entries."""
+    """Return a list with the span of `entries`, all of one ledger; an empty list without entries."""
     first, last = entries.first, entries.last
     if first is None or last is None:
         return []

@@ -2,8 +2,9 @@
 
 If a firewall drops packets, each attempt to read a range lasts for a whole timeout. So the worker avoids a location
 after a long attempt that returned no entry. The first time, the worker avoids the location for 30 s. After each further
-such attempt, this time is doubled, up to 10 minutes (`client.quarantine`). During that time, tasks read from the next
-location. An attempt that fails immediately costs nothing, and does not predict the next attempt's result.
+long attempt without an entry, this time is doubled, up to 10 minutes (`client.quarantine`). During that time, tasks
+read from the next location. An attempt that fails immediately costs nothing, and does not predict the next attempt's
+result.
 
 A location is avoided only if another location can be read instead (`readFrom=auto`).
 """

@@ -2,12 +2,13 @@
 
 A version is a number that counts the schemas of one topic. If a topic is deleted and created again, its versions begin
 at 0 again, perhaps with the same latest schema. No answer that every role may request distinguishes two such topics.
-But their ledgers do: a cluster never uses the id of a ledger twice, so a ledger belongs to one incarnation of a topic.
-All entries of a split are in the ledger of the split's end or in an earlier ledger. The end is after an existing entry.
-So that ledger is part of the cache key (`Incarnation`). After a rollover, each version is fetched once more.
+But their ledgers distinguish them: a cluster never uses the id of a ledger twice, so a ledger belongs to one
+incarnation of a topic. All entries of a split are in the ledger of the split's end or in an earlier ledger. The end is
+after an existing entry. So the ledger of the end is part of the cache key (`Incarnation`). After a rollover, each
+version is fetched once more.
 
 The role is also part of the key, because a role may not see documents that another role has fetched. The schemas with
-which the query was planned are part of the key, too, because `NO_VERSION` means the latest of them.
+which the query was planned are part of the key, too, because `NO_VERSION` means the latest of these schemas.
 """
 
 from __future__ import annotations
@@ -45,8 +46,7 @@ class SchemaVersions:
     """A cache of schema versions, which requests each existing version once. Safe to use from several threads.
 
     The cache contains the versions that were used last: at most 10,000 versions and 32 MiB. So a stream of thousands of
-    topics does
-    not request each version again in each micro-batch.
+    topics does not request each version again in each micro-batch.
     """
 
     def __init__(self, most: int = _MOST, most_bytes: int = _MOST_BYTES) -> None:
@@ -57,7 +57,9 @@ class SchemaVersions:
         self._bytes = 0
 
     def fetch(self, incarnation: Incarnation, version: bytes, request: FetchSchema) -> SchemaInfo | None:
-        """Return the registry's schema under `version`, or None if it does not exist. Only existing schemas are cached.
+        """Return the registry's schema under `version`, or None if there is no such version.
+
+        Only existing schemas are cached.
 
         `request` is called while the lock is held, so that two threads request a version only once. Errors of
         `request` are raised.

@@ -76,7 +76,8 @@ def _record_batches(
         decoding = SplitDecoding(schema, split, access, transactions)
         reader = RangeReader(access, audit, logged)
         decoder: EntryDecoder | None = None
-        # The rows of a topic partition's table are before all its entries, so no row must wait in the decoder.
+        # All ranges of a table are before the ranges of entries. So no decoded row waits while rows of the table are
+        # yielded.
         for split_range in split.ranges:
             if isinstance(split_range.location, RowLocation):
                 yield from reader.rows(split_range, decoding.request, decoding.make_decoder)

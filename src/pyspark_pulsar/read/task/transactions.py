@@ -22,7 +22,7 @@ _TIMEOUT_MS: Final = 5_000
 class TopicTransactions:
     """A source of transaction outcomes, which connects at the first request.
 
-    The owner closes it. Used by one thread.
+    The owner closes the source. Used by one thread.
     """
 
     def __init__(self, options: ReadOptions, partition: TopicPartition) -> None:

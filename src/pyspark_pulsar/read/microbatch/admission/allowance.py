@@ -23,11 +23,11 @@ remains for the next round. This is correct:
   where the previous micro-batch ended.
 - *The allowance is used.* A share of one message or more moves its demand, unless the next entry has more bytes than
   the share. So without a limit of bytes, the rounds end only when the allowance is used up or no demand is unmet. With
-  a limit of bytes, a rest may remain that is smaller than the next entry.
+  a limit of bytes, the remaining allowance may be smaller than the next entry.
 - *The rounds end.* A round in which no demand moves is the last, and the number of entries is finite.
 - *No partition starves.* `turn` grows by one with each micro-batch, and rotates the demands. The first demands get the
-  shares of less than one message, and the first demand gets the first round. So each partition is the first one in its
-  turn.
+  shares of less than one message, and the first demand gets the first round. So each partition is regularly the first
+  one.
 
 Weights determine only the shares, never the limits. So weights may be estimates (`limits`).
 """

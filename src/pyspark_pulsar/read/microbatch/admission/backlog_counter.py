@@ -2,7 +2,7 @@
 
 Only an entry itself contains the number of its messages. So the driver reads the entries of the next micro-batch before
 the tasks do. The kernel reads their metadata, and stores the number of messages and of stored bytes of each entry
-(`codec.backlog`). It neither stores nor decodes payloads.
+(`codec.backlog`). The kernel neither stores nor decodes payloads.
 
 The counted part of a topic partition is one part of its log without a gap:
 
@@ -17,12 +17,12 @@ The counted part of a topic partition is one part of its log without a gap:
 
 The counted part is sufficient for a request if the limit is reached before `until`, or if `until` is not before the
 request's end. So the counter of a running stream fetches each entry once, for any number of micro-batches and rounds.
-The counter stores at most the entries of one micro-batch and of the next one.
+The counter stores at most the entries of one micro-batch and of the next micro-batch.
 
-While Spark works on a micro-batch, the counter counts the next one in advance (`count_ahead`), on background threads.
-Every other call first waits for these threads. All requests of one call are for different topic partitions. So only one
-thread at a time uses a `Backlog`. Failures of counting in advance are not raised; the next request for the same entries
-meets the failure again.
+While Spark works on a micro-batch, the counter counts the next micro-batch in advance (`count_ahead`), on background
+threads. Every other call first waits for these threads. All requests of one call are for different topic partitions. So
+only one thread at a time uses a `Backlog`. Failures of counting in advance are not raised; the next request for the
+same entries meets the failure again.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ PublishedFrom = Callable[[TopicPartition], int | None]
 
 
 class BacklogCounter:
-    """A counter for one query, used by one thread. Its background threads open their own connections at first use."""
+    """A counter for one query, used by one thread. The background threads open their own connections at first use."""
 
     def __init__(
         self, options: ReadOptions, published_from: PublishedFrom, tables: KnownTables | None = None

@@ -1,4 +1,4 @@
-"""The end of a stream's next micro-batch: the present ends, or earlier positions if options limit it. Driver only.
+"""The end of a stream's next micro-batch: the present ends, or earlier positions if options set a limit. Driver only.
 
     option                     effect at a trigger
     none                       all available messages are read; nothing is counted
@@ -88,7 +88,8 @@ class MicroBatches:
         """Return the end of the next micro-batch, which is `reached` or before it.
 
         Args:
-            former: The offset at which the micro-batch begins. The result equals it if the micro-batch must wait.
+            former: The offset at which the micro-batch begins. If the micro-batch must wait, the result has the
+                positions of `former`.
             reached: The last offset that the micro-batch may read up to.
             waits: Whether `minOffsetsPerTrigger` applies.
 
@@ -132,7 +133,10 @@ class MicroBatches:
     def _begins_in_time(
         self, starts: Mapping[TopicPartition, Position], reached: StreamOffset
     ) -> dict[TopicPartition, Position]:
-        """Return later starts for topic partitions that begin at their first message, if the query has a start time."""
+        """Return where the query's time window begins, in each topic partition that is read from `earliest`.
+
+        If the query has no start time, the result is empty.
+        """
         bound = reached.published_from
         if bound is None:
             return {}

@@ -1,1 +1,1 @@
-"""The ends of a stream that its options set, and the ledgers that it has completely read. Driver only."""
+"""The ends of a stream that its options set, and the ledgers that the stream has completely read. Driver only."""

@@ -1,8 +1,8 @@
-"""The ends of a stream's topic partitions by event time: before the first message at or after that time. Driver only.
+"""The ends of a stream by event time: each partition ends before its first message at or after a time. Driver only.
 
-Only the messages themselves contain event times. The metadata of a batched entry does not contain them. So the driver
-reads the entries before a micro-batch is planned. The driver's kernel opens batches, decodes no values, and stores
-nothing. A search uses at most a few seconds of a trigger. The micro-batch ends where the search has stopped.
+Only the messages themselves contain event times. The metadata of a batched entry does not contain event times. So the
+driver reads the entries before a micro-batch is planned. The driver's kernel opens batches, decodes no values, and
+stores nothing. A search uses at most a few seconds of a trigger. The micro-batch ends where the search has stopped.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class _Search:
 class EventTimeSearch:
     """The search for the first message at or after an event time in each topic partition.
 
-    Used by one thread. Its background threads connect at first use.
+    Used by one thread. The background threads connect at first use.
     """
 
     def __init__(
@@ -113,7 +113,7 @@ class EventTimeSearch:
         return self._searches[partition].until
 
     def ends(self) -> dict[TopicPartition, Position]:
-        """Return the position of the message at which each topic partition ends, where the search has found it."""
+        """Return the end of each topic partition in which the search has found the end."""
         return {partition: search.until for partition, search in self._searches.items() if search.is_found}
 
     def close(self) -> None:
@@ -174,7 +174,7 @@ class EventTimeSearch:
 
 
 def _first_row(decoder: EntryDecoder, entries: EntryBatch) -> Position | None:
-    """Return the position of the first row that the decoder returns for the entries; None if it returns no row."""
+    """Return the position of the first row that the decoder returns for the entries; None if there is no row."""
     for batch in decoder.decode(entries):
         message_id = batch.column(_MESSAGE_ID)[0].as_py()
         return Position(message_id["ledger"], message_id["entry"], max(0, message_id["batchIndex"]))

@@ -6,7 +6,7 @@ offset contains that fact. Each trigger examines the topic partitions whose posi
     source                       proof that nothing remains in the ledger of the position
     `ReadableEnds.skip_unseen`   a broker reads on into a later ledger without finding a message
     `LogEnds.proved`             a broker has moved the query's cursor to a later ledger
-    `LogEnds.first_left`         for a topic without visible messages: all ledgers before a later one were removed
+    `LogEnds.first_left`         for a topic without visible messages: the first existing ledger is a later ledger
     `skip_closed`                once in a run of `Trigger.AvailableNow`: the ledger is closed, and a broker reads to
                                  its end without finding a message; such a run ends too early to observe the removal
 """
@@ -101,7 +101,7 @@ class PassedLedgers:
 def skip_closed(
     client: BrokerClient, planner: SplitPlanner, starts: Positions
 ) -> dict[TopicPartition, Position]:
-    """Return the start of the next ledger for each start after which its closed ledger contains no message.
+    """Return the start of the next ledger, for each start whose ledger is closed and contains no later message.
 
     No error is raised. If a lookup fails, the result is empty, and a later run may report a loss that did not happen.
     """

@@ -19,11 +19,11 @@ broker reaches without finding a message (`read.unseen_entries`). From then on, 
 
 No message is lost: no entry between S and R is or will be visible to consumers, because entries are only appended.
 
-Only a cursor that was at the end of a ledger before its removal proves that nothing unread was removed with it. But a
-restarted driver has new cursors. So the stream's offset contains R, or the position that a cursor has proved
-(`LogEnds.proved`), if this position is in a later ledger than S. The module `microbatch.ends.passed_ledgers` finds
-these positions. The next driver begins at the stored position (`recall`). An offset keeps S as the position, because R
-may be after the end that brokers report.
+If a cursor was at the end of a ledger before the ledger was removed, nothing unread was removed. There is no other
+proof. But a restarted driver has new cursors. So the stream's offset contains R, or the position that a cursor has
+proved (`LogEnds.proved`), if this position is in a later ledger than S. The module `microbatch.ends.passed_ledgers`
+finds these positions. The next driver begins at the stored position (`recall`). An offset keeps S as the position,
+because R may be after the end that brokers report.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ from pyspark_pulsar.runtime import Future, ThreadPoolExecutor, time
 REST_SECONDS: Final = 30.0
 """Time without a new message before R is requested, so that active topics cause no request.
 
-It is shorter than any retention, because a retention is at least one minute."""
+This time is shorter than any retention, because a retention is at least one minute."""
 _AT_ONCE: Final = 100
 """Maximum number of topic partitions per request. Later requests contain the remaining partitions."""
 _PASS_SECONDS: Final = 1.0
@@ -72,7 +72,7 @@ class _State:
 
 
 class ReadableEnds:
-    """The positions R of a running query. Used by one thread. These methods never wait for a broker."""
+    """The positions R of a running query. No method waits for a broker. Used by one thread."""
 
     def __init__(self, options: ReadOptions) -> None:
         """Store the options. The first request opens the connections. No request is sent for compacted views."""

@@ -10,7 +10,7 @@ is in one of these states:
     settled    up to its end, and never past it           none
     (reached)  settled, and the query is at the end       the query has ended if all are reached or left out
 
-    end given by                  settled                                   limit while it is pending
+    kind of end                   settled                                   limit while it is pending
     endingOffsets, positions      at the first trigger: at these positions  -
     endingOffsets, `latest`       at the first trigger: at the log end      -
     endingTimestamp(ByTopic)      `clockSlackMs` after that time: at the    the log end; splits leave out messages
@@ -19,23 +19,23 @@ is in one of these states:
                                   message at or after that time: at that
                                   message
 
-Partitions without an end are left out. If the end is a position, they are the partitions that appear after the first
-trigger. If the end is JSON with times, they are the partitions that the JSON does not contain. At the first trigger,
-the JSON must contain all partitions. One time for all partitions leaves out none.
+Partitions without an end are left out. With an end by position, these are the partitions that appear after the first
+trigger. With JSON of times, these are the partitions that the JSON does not contain. At the first trigger, the JSON
+must contain all partitions. With one time for all partitions, no partition is left out.
 
 A query stops at the right message for these reasons:
 
 - A settled end never moves. So the messages that are read do not depend on the times of triggers.
 - A message may be stored some time after its publish time. So an end by publish time is settled only after
-  `clockSlackMs`. Messages that are stored by then are before the end. Tasks filter out messages that were published too
-  late.
+  `clockSlackMs`. Messages that are stored by then are before the end. Tasks filter out messages that were published at
+  that time or later.
 - Event times have no order. So the end is the first message at or after the time. The query never reads past the part
   that was searched, so it has not read past that message when the search finds it.
 - `limited` never moves back before the part that the query has read. A restarted query with an earlier end reads
   nothing.
 
-When all ends are reached, the offset contains that fact (`StreamOffset.ended`). `pyspark_pulsar.stop_at_end` reads it
-and stops the query, because a source in Python cannot stop its query.
+When all ends are reached, the offset contains that fact (`StreamOffset.ended`). `pyspark_pulsar.stop_at_end` reads this
+fact and stops the query, because a source in Python cannot stop its query.
 """
 
 from __future__ import annotations
@@ -89,7 +89,10 @@ class StreamEnd:
 
     @property
     def _bound(self) -> TimeBound | None:
-        """The query's end by time; None if it has no such end. A query has at most one."""
+        """The query's end by publish time or event time; None without such an end.
+
+        A query has at most one of the two.
+        """
         return self.published_before or self._event_before
 
     def settle(self, ends: Positions) -> None:
@@ -122,7 +125,7 @@ class StreamEnd:
         self._began = True
 
     def search(self, starts: Positions, ends: Positions, published_from: TimeBound | None) -> None:
-        """Search each topic partition for the message at which its end by event time is.
+        """Search each topic partition for the message that is its end by event time.
 
         A call searches from `starts` to the present `ends`, for a few seconds at most.
 

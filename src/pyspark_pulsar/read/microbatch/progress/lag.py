@@ -1,7 +1,7 @@
 """The lag of a stream: the messages of its topic partitions that Spark has not committed. Driver only.
 
 Spark's API for Python sources has no metrics. But a query's progress contains the result of `reportLatestOffset`, as
-the JSON text `sources[].latestOffset`. So that text contains the lag, besides the positions of the ends.
+the JSON text `sources[].latestOffset`. So the JSON text contains the lag, besides the positions of the ends.
 
 Positions do not determine the number of messages. Entries are counted from the ledgers that the admin REST API lists,
 or within one ledger from the ids of the entries. The number of messages and bytes is estimated from the first unread
@@ -40,9 +40,9 @@ _log: Final = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Lag:
-    """The lag of one topic partition, or of several together. None means that a value is unknown.
+    """The lag of one topic partition, or the total of several. None means that a value is unknown.
 
-    Together, partitions have the sum of their messages and bytes, and the maximum of their seconds.
+    A total has the sum of the partitions' messages and bytes, and the maximum of their seconds.
     """
 
     messages: int | None = 0
@@ -89,8 +89,8 @@ class LagReport:
 class LagWatch:
     """The measurement of a query's lag at each trigger. Used by one thread.
 
-    The watch measures each topic partition at most once per `interval_seconds`. It uses about a quarter of a second per
-    trigger, so that triggers stay short.
+    The watch measures each topic partition at most once per `interval_seconds`. The watch uses about a quarter of a
+    second per trigger, so that triggers stay short.
     """
 
     def __init__(
@@ -103,8 +103,8 @@ class LagWatch:
     ) -> None:
         """Store the arguments.
 
-        If `first_entries` or `present_ledgers` raises an error, the lag of that partition is unknown. Each class of
-        error is logged once.
+        If `first_entries` or `present_ledgers` raises an error for a partition, the lag of that partition is unknown.
+        Each class of error is logged once.
 
         Args:
             first_entries: Returns the first entry at or after each position.
@@ -144,7 +144,7 @@ class LagWatch:
         return int(self._wall_clock() * 1000)
 
     def _measure_due(self, lagging: list[TopicPartition], committed: Positions, ends: Positions) -> None:
-        """Measure the partitions that are due, the oldest measurement first, until the time limit of a trigger."""
+        """Measure the due partitions, those measured longest ago first, until the time limit of a trigger."""
         now = self._clock()
         measured = {
             partition: self._measured[partition][0] if partition in self._measured else -math.inf
@@ -195,7 +195,7 @@ def measured_lag(
 ) -> Lag:
     """Return the lag of a query at `start`, which is before `end`.
 
-    `first` is the first entry at or after `start` that still exists; None if it is unknown.
+    `first` is the first entry at or after `start` that still exists; None if this entry is unknown.
     """
     if first is not None:
         if first.position >= end:

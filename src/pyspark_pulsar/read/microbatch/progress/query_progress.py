@@ -1,4 +1,4 @@
-"""A stream's work besides reading: it moves the subscription, measures the lag and logs it.
+"""A stream's work besides reading: moving the subscription, and measuring and logging the lag.
 
 Driver only, once per trigger.
 """
@@ -58,8 +58,8 @@ class QueryProgress:
         Args:
             committed: Spark has committed the messages before these positions.
             ends: The query will read the messages before these positions. All existing partitions are in `ends`.
-            counted_from: The lag counts messages from these positions on. They are usually equal to `committed`. In a
-                run that ends by itself, they are the end of this micro-batch.
+            counted_from: The lag counts messages from these positions on. These positions are usually equal to
+                `committed`. In a run that ends by itself, these positions are the end of this micro-batch.
 
         Returns:
             The lag as JSON. A value that cannot be measured is None. A failed measurement never fails the query.
@@ -89,7 +89,7 @@ class QueryProgress:
             self._cursors.acknowledge(committed)
 
     def retained_from(self, partitions: Collection[TopicPartition]) -> Positions:
-        """Return the position of each partition after which the query's subscription retains all messages.
+        """Return, for each partition, the position after which the query's subscription retains all messages.
 
         Without a subscription, the result is empty. Raises the errors of `SubscriptionCursors.positions`.
         """

@@ -1,8 +1,8 @@
 """The lag at which Pulsar may delete messages that a stream has not read. Driver only.
 
 Without a subscription, only retention keeps messages. A subscription keeps messages until they are acknowledged. If a
-namespace has a message TTL, Pulsar acknowledges older messages for the subscription. From then on, only retention keeps
-these messages.
+namespace has a message TTL, Pulsar acknowledges older messages for the subscription. After the TTL, only retention
+keeps these messages.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ from pyspark_pulsar.model.topic import TopicPartition
 from pyspark_pulsar.runtime import Future
 
 _AT_ONCE: Final = 8
-# Maximum time until a broker notices that the process that held the cursor before has ended.
+# Maximum time until a broker notices that the previous process with this cursor has ended.
 _BUSY_SECONDS: Final = 10.0
 
 HasMessagesBefore = Callable[[TopicPartition, Position, Position], bool]
@@ -31,7 +31,7 @@ _log: Final = logging.getLogger(__name__)
 
 
 class SubscriptionCursors:
-    """The cursors in all topic partitions of a query. They hold the subscription until `close`. Used by one thread."""
+    """The cursors in all topic partitions of a query, which use the subscription until `close`. Used by one thread."""
 
     def __init__(
         self,
@@ -73,7 +73,7 @@ class SubscriptionCursors:
         self.acknowledge(positions)
 
     def acknowledge(self, positions: Mapping[TopicPartition, Position]) -> None:
-        """Acknowledge the messages before `positions`, for the cursors that are held.
+        """Acknowledge the messages before `positions`, for the cursors that are open.
 
         Raises:
             SubscriptionBusy, PermissionDenied: A broker refuses the cursor.

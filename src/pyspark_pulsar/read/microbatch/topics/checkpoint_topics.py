@@ -1,7 +1,7 @@
 """A check that a stream still reads the topics in its checkpoint. Driver only.
 
 A checkpoint contains topic partitions by name. If a query used the checkpoint with other topic options, it would read
-the new topics from their first message. It would silently skip the unread messages of the previous topics.
+the new topics from their first message. The query would silently skip the unread messages of the previous topics.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class CheckpointTopics:
         self._abandoned: frozenset[TopicPartition] | None = None
 
     def check(self, held: Positions) -> None:
-        """Check the first offset that Spark passes, before it is used.
+        """Check the first offset that Spark passes, before the query uses this offset.
 
         All later offsets have the same topics, or new topics that the options name.
 
@@ -82,7 +82,8 @@ def without_deleted(
         former: The position of each topic partition.
         ends: The present ends. If a topic partition has no end, it is removed only if `deleted` returns it.
         deleted: Returns the topic partitions of its argument that do not exist.
-        drained: The topic partitions that were read up to an end that does not move. Their deletion is no loss.
+        drained: The topic partitions that were read up to an end that does not move. The deletion of these partitions
+            is no loss.
         fail: Whether to raise an error for a loss, instead of logging a warning.
 
     Raises:
@@ -112,8 +113,9 @@ def abandoned_topics(
     Args:
         options: The topic options, and `allowDifferentTopics`.
         held: The positions in the checkpoint.
-        deleted: Returns the topic partitions of its argument that do not exist. It is called only if the options
-            do not name all topics. Deleted topics are not returned, because they are a data loss (`without_deleted`).
+        deleted: Returns the topic partitions of its argument that do not exist. This function is called only if the
+            options do not name all topics. Deleted topics are not returned, because they are a data loss
+            (`without_deleted`).
 
     Raises:
         OptionError: Such topic partitions exist, and `allowDifferentTopics` is false.
@@ -152,7 +154,7 @@ def _names(options: ReadOptions) -> Callable[[TopicPartition], bool]:
 def _names_of(partition: TopicPartition) -> set[TopicPartition]:
     """Return the names under which the options may name a partition.
 
-    The segments of a migrated topic include the old topic, so the name of the scalable topic includes it.
+    The segments of a migrated topic include the old topic, so the name of the scalable topic also names the old topic.
     """
     topic = partition.topic
     return {partition, TopicPartition(topic, -1), TopicPartition(topic.as_scalable, -1)}

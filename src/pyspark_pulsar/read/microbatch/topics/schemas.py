@@ -147,14 +147,14 @@ class SchemaWatch:
             )  # fmt: skip
 
     def _differences(self, topic: TopicName, info: SchemaInfo) -> str:
-        """Return the difference that the next start would make to the columns, as text; empty if it makes none."""
+        """Return a text about the columns that the next start would change; empty if it would change none."""
         started = self._schema.info
         if identity(info) == identity(started):
             return ""
         try:
             before, after = self._columns(topic, started), self._columns(topic, info)
             if started is not None and self._known != {topic}:
-                # The other topics still have their schemas.
+                # The other topics keep their previous schemas.
                 if started.type not in (SchemaType.AVRO, SchemaType.JSON):
                     before = self._schema.value_columns
                     added = [field for field in after if field.name not in before.names]

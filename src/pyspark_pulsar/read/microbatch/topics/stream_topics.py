@@ -94,7 +94,7 @@ class TopicWatch:
     def deleted(self, partitions: set[TopicPartition]) -> set[TopicPartition]:
         """Return those `partitions` that do not exist according to the broker.
 
-        `present` has not listed `partitions`.
+        The method is called for partitions that `present` has not listed.
         """
         topics = sorted({partition.topic for partition in partitions})
         found = present_topic_partitions(self._client, topics).values()

@@ -1,8 +1,8 @@
 """Detection, at planning time, of messages that retention removed from a range. Driver only.
 
 Retention removes a topic's oldest ledgers. So a range has lost messages only if it begins in a ledger before the first
-existing one. There is one exception: a range that begins after the last entry of a removed ledger has lost nothing if
-the next ledger still exists. The existing ledgers do not reveal that case, but ledgers from earlier lists do.
+existing ledger. There is one exception: a range that begins after the last entry of a removed ledger has lost nothing
+if the next ledger still exists. The existing ledgers do not reveal that case, but ledgers from earlier lists do.
 """
 
 from __future__ import annotations
@@ -58,16 +58,16 @@ def check_loss(
 
 
 def is_cut_off(start: Position, present: TopicLedgers) -> bool:
-    """Return whether a range begins in a ledger before the first existing one."""
+    """Return whether a range begins in a ledger before the first existing ledger."""
     return bool(present.ledgers) and not start.is_earliest and start.ledger < present.ledgers[0].id
 
 
 def retention_ms(admin: AdminClient, partition: TopicPartition) -> int | None:
-    """Return how long a topic at least keeps messages that all subscriptions have acknowledged, in milliseconds.
+    """Return the minimum time (ms) for which a topic keeps messages that all subscriptions have acknowledged.
 
     Returns:
-        The duration, or None if the topic keeps its messages forever. 0 if the size of the retained messages is also
-        limited, or if this role may not read the policy.
+        The duration, or None if the topic keeps its messages forever. The duration is 0 if the size of the retained
+        messages is also limited, or if this role may not read the policy.
 
     Raises:
         PulsarError: The errors of `AdminClient`, except for a missing permission.
@@ -87,7 +87,7 @@ def retention_ms(admin: AdminClient, partition: TopicPartition) -> int | None:
 
 
 def remember(previous: Mapping[int, Ledger], present: TopicLedgers) -> dict[int, Ledger]:
-    """Return the value of `previous` for the next call: the partition's consecutive ledgers, with no gap, by id."""
+    """Return `previous` for the next call of `check_loss`: the partition's ledgers by id, without a gap."""
     now = present.by_id()
     return {**previous, **now} if previous.keys() & now.keys() else now
 
@@ -113,7 +113,7 @@ def _first_read_entry(ledger: Ledger, start: Position) -> int:
 def advance_positions(
     previous: Mapping[TopicPartition, Position], ends: Mapping[TopicPartition, Position], *, fail: bool
 ) -> tuple[dict[TopicPartition, Position], dict[TopicPartition, Position]]:
-    """Return the new positions of a stream, and the start of each partition that it reads again from its first message.
+    """Return the new positions of a stream, and the starts of the partitions that it reads again from `earliest`.
 
     If a partition was deleted or is now empty, its position is the position that the query has reached.
 

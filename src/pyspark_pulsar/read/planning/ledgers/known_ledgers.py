@@ -1,22 +1,24 @@
 """The ledgers of topic partitions that a planner remembers from one plan to the next. Driver only.
 
 Only the admin REST API lists ledgers, and it does not list the ledgers of segments of scalable topics. If a role may
-not list ledgers, its plans contain no ledgers. This is an error if `readFrom` names a location that needs the list.
-Small ranges need no list (`small_ranges`).
+not list ledgers, its plans contain no ledgers. A plan without ledgers is an error if `readFrom` names a location that
+needs the list. Small ranges need no list (`small_ranges`).
 
 A planner stores two facts about each topic partition:
 
-  * The ledgers of the last list. They are sufficient for a small range inside the open ledger, because the broker
-    serves this range in one split in any case. So a stream without a lag does not list the ledgers at each trigger.
+  * The ledgers of the last list. These ledgers are sufficient for a small range inside the open ledger, because the
+    broker serves this range in one split in any case. So a stream without a lag does not list the ledgers at each
+    trigger.
   * All ledgers from consecutive lists, with no gap between the lists. Retention may remove the ledger at whose end a
     stream is. Then a planner can prove that nothing was lost only if an earlier list showed that ledger as closed
     (`data_loss`). So a stream without messages lists the ledgers in the background. One trigger sends the request, and
-    a later trigger reads the answer. If a plan lists the ledgers in between, the background answer is discarded.
+    a later trigger reads the answer. If a plan lists the ledgers between the two triggers, the background answer is
+    discarded.
 
-A list can be requested early, while brokers still report the ends of topics. Such an answer may be older than these
-ends. The answer is still good enough, because ledgers may also be closed, offloaded or removed before a task runs.
-Tasks handle such changes (`task.fallback`). The answer is discarded if it does not contain the ledger in which the
-topic ends. It is also discarded after a loss of messages was found (`forget_ahead`).
+A list can be requested early, while brokers still report the ends of topics. Such an answer may be older than the
+reported ends. The answer is still good enough, because ledgers may also be closed, offloaded or removed before a task
+runs. Tasks handle such changes (`task.fallback`). The answer is discarded if it does not contain the ledger in which
+the topic ends. The answer is also discarded after a loss of messages was found (`forget_ahead`).
 """
 
 from __future__ import annotations
@@ -104,12 +106,14 @@ class KnownLedgers:
     def ever_listed(self, partition: TopicPartition) -> Mapping[int, Ledger]:
         """Return all ledgers of consecutive lists, by id, including removed ledgers.
 
-        Pass them to `check_loss` as `previous`.
+        The result is the argument `previous` of `check_loss`.
         """
         return self._seen.get(partition, {})
 
     def fetch(self, requests: Iterable[RangeRequest]) -> dict[TopicPartition, TopicLedgers]:
-        """Return the ledgers of the ranges that a plan needs: listed now, or remembered if these are sufficient.
+        """Return the ledgers that a plan needs for the ranges.
+
+        The ledgers are from the last list if this list is sufficient (`is_enough`), otherwise from a new list.
 
         Raises:
             PulsarError: The errors of `AdminClient`. With `readFrom=auto` or `broker` a missing permission is logged.
@@ -139,7 +143,7 @@ class KnownLedgers:
         return {request.partition: self._present[request.partition] for request in listed}
 
     def update(self, ledgers: Mapping[TopicPartition, TopicLedgers]) -> None:
-        """Replace the remembered ledgers with the same ledgers that contain more facts."""
+        """Replace the remembered ledgers with the same ledgers and more facts about them."""
         self._present.update(ledgers)
 
     # Before a plan
@@ -239,7 +243,7 @@ class KnownLedgers:
     def closed(
         self, positions: Mapping[TopicPartition, Position]
     ) -> dict[TopicPartition, tuple[Position, Position]]:
-        """Return the end of each position's ledger, if it is closed, and the start of the ledger after it.
+        """Return, for each position in a closed ledger, the end of that ledger and the start of the next ledger.
 
         Positions in an open ledger are not in the result. The errors of `AdminClient` are raised.
         """

@@ -27,7 +27,7 @@ class LedgerRange:
     end: Position
     ledger: Ledger | None
     location: EntryLocation = _BROKER
-    """The location to read the range from: the broker, until the step placement sets another location."""
+    """The location to read the range from: the broker, until the step `placement` sets another location."""
     is_compacted: bool = False
     """True if `ledger` is a compacted view. Positions do not determine its entries, so the range is not cut."""
 
@@ -40,7 +40,10 @@ class LedgerRange:
 
     @property
     def sized_location(self) -> EntryLocation:
-        """The location, with the number of entries if the ledger determines it."""
+        """The location of the range, with its number of entries.
+
+        The number is None if the ledger is unknown or is a compacted view.
+        """
         return self.location.with_entries(None if self.ledger is None or self.is_compacted else self.entries)
 
     @property

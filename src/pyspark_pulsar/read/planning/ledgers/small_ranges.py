@@ -1,9 +1,9 @@
 """Detection of ranges that are so small that a plan does not need their ledgers. Driver only; no I/O.
 
-Listing ledgers needs two admin REST requests for each topic partition. These requests cost a broker more than sending
-a few entries. So the planner does not list ledgers if the list would hardly change the plan. Such a range begins at
+Listing ledgers needs two admin REST requests for each topic partition. These requests cost a broker more than sending a
+few entries. So the planner does not list ledgers if the list would hardly change the plan. A small range begins at
 `earliest` and covers the whole topic partition, which has only a few entries in one ledger. The planner needs no list
-to detect such a range, because a broker reports both ends of the log (`read.log_end`). The broker serves such a range
+to detect a small range, because a broker reports both ends of the log (`read.log_end`). The broker serves a small range
 in one split.
 """
 
@@ -18,13 +18,16 @@ from pyspark_pulsar.read.bounds.request import RangeRequest
 from pyspark_pulsar.read.planning.ledgers.ledger_range import LedgerRange
 
 FEW: Final = 8
-"""Maximum number of topic partitions whose ledgers are always listed. Knowing their sizes is worth the requests."""
+"""Maximum number of topic partitions whose ledgers are always listed.
+
+The sizes of their ledgers are worth the requests.
+"""
 LARGEST_ENTRY: Final = 5 << 20
 """The default size limit of brokers for one entry (`maxMessageSize`), in bytes."""
 
 
 def small_ranges(options: ReadOptions, requests: Iterable[RangeRequest]) -> frozenset[TopicPartition]:
-    """Return the topic partitions whose ledgers a plan does not need if the broker serves them.
+    """Return the topic partitions with small ranges, whose ledgers a plan does not need.
 
     The result is empty if splits are limited by messages, or if only a few ranges are small. Ranges with a window of
     publish times are left out, because the window may exclude ledgers.

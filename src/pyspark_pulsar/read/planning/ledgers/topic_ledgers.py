@@ -2,15 +2,15 @@
 
 This module merges two resources, because neither contains all facts:
 
-  * `internal-info` contains the closing time of a ledger, its number of entries, and its id in tiered storage. Its
-    ledgers are not sorted. It also contains an offload id if the offload of a ledger failed.
+  * `internal-info` contains the closing time of a ledger, its number of entries, and its id in tiered storage. The
+    ledgers in this resource are not sorted. An offload id is also present if the offload of a ledger failed.
   * `internalStats` contains the existing ledgers, which of them are completely offloaded, and the size of the open
     ledger so far.
 
 Answers with many ledgers are slow. So for few topic partitions, both resources are requested at the same time. For many
 topic partitions, `internalStats` is requested first. If a partition has only the open ledger, `internal-info` adds only
-the creation time. If the striping is needed too, `internal-info` is requested first. It shows how many ledgers a broker
-would have to open to report the striping.
+the creation time. If the striping (the bookies of each entry) is needed too, `internal-info` is requested first. This
+answer shows how many ledgers a broker would have to open to report the striping.
 """
 
 from __future__ import annotations
@@ -136,9 +136,9 @@ def fetch_striping(
     *,
     at_any_cost: bool = False,
 ) -> dict[TopicPartition, TopicLedgers]:
-    """Return the ledgers, with their striping if its request is cheap compared to the read, or `at_any_cost`.
+    """Return the ledgers in `chosen`, with their striping where its request is cheap compared to the read.
 
-    A broker opens all ledgers of a topic partition to report the striping.
+    With `at_any_cost`, the striping is always requested. To report it, a broker opens all ledgers of a topic partition.
 
     Args:
         admin: Any admin client.

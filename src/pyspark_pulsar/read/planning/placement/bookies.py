@@ -69,13 +69,13 @@ def find_bookies(
     known: dict[TopicPartition, TopicLedgers],
     ahead: EarlyRequest[PresentBookies] | None = None,
 ) -> tuple[BookiesFound, dict[TopicPartition, TopicLedgers]]:
-    """Return all bookies, and the ledgers with their striping, if this role may read this information.
+    """Return all bookies, and the ledgers with their striping (the bookies of each entry), if this role may read both.
 
     Args:
         options: The options of the read.
         admin: The admin client.
         touched: The ledgers of each topic partition, and the ids of the ledgers to read.
-        known: The ledgers to complete with their striping.
+        known: The ledgers to which the striping is added.
         ahead: An early request for `present_bookies`; None if no such request was sent.
 
     Raises:
@@ -104,10 +104,11 @@ def _list_bookies(
     known: dict[TopicPartition, TopicLedgers],
     ahead: EarlyRequest[PresentBookies] | None,
 ) -> tuple[PresentBookies, dict[TopicPartition, TopicLedgers]]:
-    """Return all bookies, including bookies that only the ledgers' striping names, and the ledgers."""
+    """Return all bookies, even if only the striping names a bookie, and the ledgers with their striping."""
     if ahead is None or not ahead.is_recent:
         ahead = EarlyRequest(admin.begin(present_bookies, options, admin))
-    # The bookies' own answers replace information that brokers do not report. `auto` needs none of the answers.
+    # If this role may not read the brokers' lists, the answers of bookies are enough. With `auto`, no list is
+    # necessary.
     tolerated = _REFUSALS if options.read_from == AUTO else (PermissionDenied,)
     present, unlisted = PresentBookies(), None
     known, unstriped = _striped(admin, touched, known, tolerated)
@@ -135,7 +136,7 @@ def _striped(
     *,
     at_any_cost: bool = False,
 ) -> tuple[dict[TopicPartition, TopicLedgers], PulsarError | None]:
-    """Return `known` with the striping of the `touched` ledgers, and the error if brokers do not report all of it.
+    """Return `known` with the striping of the `touched` ledgers, and the error if brokers do not report all striping.
 
     An error that is not `tolerated` is raised.
     """
@@ -150,7 +151,7 @@ def _striped(
 
 
 def present_bookies(options: ReadOptions, admin: AdminClient) -> PresentBookies:
-    """Return the bookies that brokers list, and which of them answer the driver, if `find_bookies` needs this.
+    """Return the bookies that brokers list, and their answers to the driver if `find_bookies` needs the answers.
 
     The errors of `AdminClient` are raised, and `OptionError` for certificate files.
     """
@@ -217,7 +218,7 @@ def _answering(
     holders: set[str],
     present: PresentBookies,
 ) -> tuple[frozenset[str], tuple[str, ...]]:
-    """Return the bookies that answer the driver, and notes about the bookies that do not.
+    """Return the bookies that answer the driver, and notes about the bookies that do not answer.
 
     Args:
         options: The options of the read.

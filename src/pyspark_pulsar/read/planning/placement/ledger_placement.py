@@ -47,7 +47,7 @@ class Placement:
     def locate(
         self, partition: TopicPartition, ranges: Iterable[LedgerRange], known: TopicLedgers | None
     ) -> list[LedgerRange]:
-        """Return the ranges with their locations. Each range has its ledger from `known`.
+        """Return the ranges with their locations. The ledger of each range is from `known`.
 
         A range in tiered storage is cut at the entries where a reader can start without fetching earlier entries. The
         errors of `location_of` are raised.
@@ -88,7 +88,10 @@ class Placement:
         return FromBroker()
 
     def _of_view(self, partition: TopicPartition, view: Ledger) -> EntryLocation:
-        """Return the location of a compacted view. The view is always on bookies, but brokers do not report which."""
+        """Return the location of a compacted view.
+
+        The view is always on bookies, but brokers do not report on which bookies.
+        """
         if self.read_from == TIERED:
             raise LedgerUnavailable(
                 f"{partition}: expected the compacted view in tiered storage because of readFrom=tiered, but it is "
@@ -109,7 +112,7 @@ class Placement:
         """
         if striping is None:
             return bool(self.up)
-        # Checking such entries needs the ledger's password, which brokers do not report.
+        # Checking entries with an HMAC digest needs the ledger's password, which brokers do not report.
         return striping.digest != "HMAC" and all(
             sum(bookie not in self.up for bookie in ensemble.bookies) < striping.write_quorum
             for ensemble in striping.ensembles
@@ -124,7 +127,9 @@ def find_placement(
     views: bool = False,
     ahead: EarlyRequest[PresentBookies] | None = None,
 ) -> tuple[Placement, dict[TopicPartition, TopicLedgers]]:
-    """Return the locations of the `touched` ledgers, and all ledgers, completed with the striping that was found.
+    """Return the locations of the `touched` ledgers, and all ledgers of their topic partitions.
+
+    The returned ledgers contain their striping (the bookies of each entry) if brokers report the striping.
 
     If a request needs a superuser, its failure is tolerated where possible. With `readFrom=auto`, every failed request
     is tolerated.

@@ -1,7 +1,7 @@
 """Detection of offloaded ledgers that bookies still store. Driver only.
 
 After an offload, bookies keep a ledger for the duration of a policy (`managedLedgerOffloadDeletionLagInMillis`). The
-admin REST API does not report when they delete it. So the driver requests an entry from the bookies.
+admin REST API does not report when bookies delete the ledger. So the driver requests an entry from the bookies.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ _ROW_LENGTH: Final = 256
 def kept_by_bookies(
     options: ReadOptions, ledgers: Sequence[tuple[TopicPartition, Ledger]], bookies: Collection[str]
 ) -> frozenset[int]:
-    """Return the ids of those `ledgers` whose first entry one of these bookies returns. No ledger may be empty.
+    """Return the ids of those `ledgers` whose first entry is returned by one of these bookies. No ledger may be empty.
 
     Only the read itself shows whether the bookies store the other entries, too. The newest ledgers are tried first, in
-    groups. If no ledger of a group is stored, all older ledgers are treated as deleted. The reason is that ledgers are
-    offloaded in order.
+    groups. If no ledger of a group is stored, all older ledgers are treated as deleted, because ledgers are offloaded
+    in order.
     """
     known = tuple(sorted(bookies))
     if not known:

@@ -34,7 +34,7 @@ class Placer:
 
     @property
     def needs_bookies(self) -> bool:
-        """True if plans need the bookies that answer."""
+        """True if plans need to know which bookies answer."""
         return self._admin is not None and self._options.read_from in (AUTO, BOOKIE)
 
     def request_early(self) -> None:

@@ -1,8 +1,8 @@
 """Splits by key, which keep all messages of a key together and in order. Driver only; no I/O.
 
 Each split is a range of positions and a range of hash slots. The slots are the same as in Pulsar's Key_Shared
-subscriptions (`codec.row_filter`). Every split of a topic partition fetches the whole range of positions. Its task
-drops the messages of other slots before it decodes messages.
+subscriptions (`codec.row_filter`). Every split of a topic partition fetches the whole range of positions. The split's
+task drops the messages of other slots before it decodes messages.
 """
 
 from __future__ import annotations

@@ -21,7 +21,10 @@ _ROUNDING: Final = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """The maximum size of a split and the minimum number of splits. Entries are never cut, so splits may miss both."""
+    """The maximum size of a split and the minimum number of splits.
+
+    Entries are never cut, so a plan may miss either limit.
+    """
 
     max_bytes: int
     min_splits: int = 1
@@ -30,7 +33,7 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class PartitionRange:
-    """The range of one topic partition that is read. Its ledger ranges are in order and not empty."""
+    """The range of one topic partition that is read. The ledger ranges are in order and not empty."""
 
     partition: TopicPartition
     start: Position
@@ -40,7 +43,7 @@ class PartitionRange:
     """Mean number of messages per entry."""
     window: TimeWindow = ALL_TIMES
     from_earliest: bool = False
-    """True if a message is no loss although retention has removed its first chunks."""
+    """True if a chunked message whose first chunks were removed by retention is not a loss."""
     keys: frozenset[bytes] | None = None
     """The keys whose messages are read; None if all messages are read."""
 
@@ -83,7 +86,10 @@ class _Group:
 
 
 def _capacity_for(ranges: Sequence[PartitionRange], limits: Limits, least: int) -> float:
-    """Return the largest capacity found that results in at least `least` splits. With 0, each entry is a split."""
+    """Return the largest capacity (weight of a split) found for which there are at least `least` splits.
+
+    With capacity 0, each entry is a split.
+    """
     total = sum(
         ledger_range.entries * _entry_weight(ledger_range, partition_range.entry_records, limits)
         for partition_range in ranges
@@ -141,7 +147,7 @@ def _entry_weight(ledger_range: LedgerRange | FileRange, entry_records: float, l
 
 
 def _splits(partition_range: PartitionRange, groups: Sequence[_Group]) -> list[Split]:
-    """Return the splits. Together they cover exactly the partition range, even if its ledgers contain less."""
+    """Return splits that together cover exactly the partition range, even if its ledgers do not reach its bounds."""
     wholes = [
         whole
         for group in groups

@@ -1,6 +1,6 @@
 """Estimation of the number of messages per entry, from a few fetched entries. Driver only.
 
-Ledgers contain only their number of entries.
+The list of ledgers contains the number of entries, but not the number of messages.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ def make_splits(options: ReadOptions, client: BrokerClient, drafts: Sequence[Par
     """Set the splits of each draft: its ranges in order, cut and packed as the options require.
 
     If splits are limited by messages, some entries are fetched from the broker to estimate their number of messages.
-    For a table, nothing is fetched, because its files contain their number of rows. The errors of `BrokerClient` are
+    For a table, nothing is fetched, because the number of rows in each file is known. The errors of `BrokerClient` are
     raised.
     """
     least = options.min_partitions or 1

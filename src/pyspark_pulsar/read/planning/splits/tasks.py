@@ -1,8 +1,8 @@
 """Assignment of splits to Spark's tasks: small splits of several topics share a task. Driver only; no I/O.
 
-Starting a task is expensive, and each split needs a few requests to a broker. Reading a small topic costs less than
-both. So a micro-batch over thousands of topics has tasks with many splits, which share the connections of one worker.
-A split that is large, or whose size is unknown, has a separate task.
+Starting a task is expensive, and each split needs a few requests to a broker. Reading a small topic costs less than the
+start and the requests. So a micro-batch over thousands of topics has tasks with many splits, which share the
+connections of one worker. A split that is large, or whose size is unknown, has a separate task.
 """
 
 from __future__ import annotations
@@ -19,7 +19,10 @@ LEAST_TASKS: Final = 32
 LEAST_OF_TINY: Final = 16
 """Minimum number of tasks for tiny splits of a batch."""
 TINY_IN_TASK: Final = 16
-"""Maximum number of tiny splits of a batch in a shared task. Reading them is faster than starting another task."""
+"""Maximum number of tiny splits of a batch in a shared task.
+
+Reading 16 tiny splits is faster than starting another task.
+"""
 TASK_BYTES: Final = 8 << 20
 """Maximum size of a task with several splits: about half a second of reading from one topic."""
 OPEN_BYTES: Final = 128 << 10
@@ -37,8 +40,8 @@ def tasks_of(
     Args:
         options: The options of the read.
         splits: All splits of a plan.
-        fewer_of_tiny: Whether only `LEAST_OF_TINY` tasks are needed for tiny splits. This is true for a batch, because
-            no next batch waits for it.
+        fewer_of_tiny: Whether only `LEAST_OF_TINY` tasks are needed for tiny splits. A batch passes true, because no
+            later batch waits for its tasks.
 
     """
     weights = [_weight(split) for split in splits]

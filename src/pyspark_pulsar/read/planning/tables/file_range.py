@@ -57,7 +57,7 @@ class FileRange:
     def _bounds(self) -> tuple[Position, Position]:
         """The first and last entry that the files can have in the range.
 
-        Their ledgers differ if the last one is unknown.
+        If the last entry is unknown, the two positions are in different ledgers.
         """
         lasts = [file.last for file in self.location.files]
         if not lasts or None in lasts:

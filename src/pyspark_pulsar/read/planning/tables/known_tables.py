@@ -1,8 +1,8 @@
-"""The topics' tables that a planner has loaded. They contain the topics' history as columns. Driver only.
+"""The topics' tables that a planner has loaded. The tables contain the topics' history as columns. Driver only.
 
-The planner loads a table when it plans a range that begins before the open ledger, and uses it for a minute. An old
-state of a table is safe: tiering only appends rows, and files that a table no longer names are kept for days. Before
-the planner reports lost rows, it loads the table again.
+The planner loads a table when it plans a range that begins before the open ledger, and uses the loaded state for a
+minute. An old state of a table is safe: tiering only appends rows, and files that a table no longer names are kept for
+days. Before the planner reports lost rows, it loads the table again.
 
 If Spark's own scan reads a table (`catalog.scan.tier_scan`), the option `behindTable` contains the positions at which
 the scan ends. Then the planner uses only these positions (`PositionsOfTable`), and draws the same conclusions from them
@@ -145,7 +145,7 @@ class KnownTables:
     ) -> None:
         """Raise `TierMismatch` if the topic was deleted and created again after its table was written.
 
-        `note` is the argument of the same name of `check_same_topic`.
+        `note` is an argument of `check_same_topic`.
         """
         tiered, table = self.positions_of(partition), self.id(partition)
         if tiered is not None and table is not None:
@@ -154,7 +154,10 @@ class KnownTables:
     def ranges(
         self, partition: TopicPartition, start: Position, end: Position, window: TimeWindow
     ) -> list[FileRange]:
-        """Divide a range by the files that contain its rows. Callable in any thread. Raises `ColumnsUnavailable`."""
+        """Divide a range by the files that contain its rows.
+
+        Any thread can call the method. Raises `ColumnsUnavailable`.
+        """
         known = self._known[partition.topic]
         if known.table is None:
             return []
@@ -163,7 +166,7 @@ class KnownTables:
     def files(self, partition: TopicPartition) -> Sequence[DataFile]:
         """Return the files of a loaded table that may contain rows of the topic partition.
 
-        Callable in any thread. Raises `ColumnsUnavailable`.
+        Any thread can call this method. Raises `ColumnsUnavailable`.
         """
         with self._lock:
             return self._known[partition.topic].files(partition.index)
@@ -229,7 +232,7 @@ def check_same_topic(
         tiered: The part of the partition that is in the table, as the table describes it.
         table: The location of the table, as errors show it, and the table's identity.
         ledgers: The present ledgers of the topic partition.
-        note: Returns the topic's record of its table. It is called only if the creation times differ.
+        note: Returns the topic's record of its table. This function is called only if the creation times differ.
 
     """
     if tiered.created in (None, ledgers.created):

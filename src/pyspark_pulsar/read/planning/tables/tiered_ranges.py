@@ -1,6 +1,6 @@
 """Division of a range between the topic's table and the topic's ledgers. Driver only.
 
-A table contains the messages of a topic partition from the first one up to a position (`columnar.positions`). So a
+A table contains the messages of a topic partition from the first message up to a position (`columnar.positions`). So a
 range is divided at this position:
 
     the range     start ............. end of the table ............. end
@@ -50,7 +50,7 @@ class TieredRanges:
         self._report = report
 
     def find(self, requests: Iterable[RangeRequest]) -> None:
-        """Load the tables of the ranges' topics, if they are older than a minute.
+        """Load the tables of the ranges' topics, if the loaded tables are older than a minute.
 
         Raises the errors of `KnownTables.refresh`.
         """
@@ -91,7 +91,7 @@ class TieredRanges:
             # With `auto`, a later plan raises an error if it needs the missing answer.
             if self._options.read_from != AUTO:
                 raise
-        # No plan would check the record of a topic without messages, even if the topic had messages before.
+        # A plan does not check the record of a topic that has no messages now. So the record is checked here.
         self._check_notes(
             [
                 partition
@@ -106,7 +106,7 @@ class TieredRanges:
         }
 
     def tiered(self, request: RangeRequest) -> RangeRequest | None:
-        """Return the part of a range that is in the topic's table, or None if no part is.
+        """Return the part of a range that is in the topic's table, or None if the table contains no part of it.
 
         Raises:
             ColumnsUnavailable: With `readFrom=columns`, the topic has no table.
@@ -175,8 +175,8 @@ class TieredRanges:
         known = [partition for partition in partitions if self.tables.is_known(partition)]
         self._notes.refresh({partition.topic for partition in known})
         different = [partition for partition in known if not self._is_as_noted(partition)]
-        # The table or the record may have changed since they were read. A table that is loaded after its record is not
-        # older.
+        # The table or the record may have changed since they were read. Both are read again: first the record, then the
+        # table, which is not older than the record.
         self._notes.refresh({partition.topic for partition in different}, 0.0)
         self.tables.refresh(different, 0.0)
         for partition in different:
@@ -200,7 +200,7 @@ class TieredRanges:
         return True
 
     def _check_note(self, partition: TopicPartition) -> None:
-        """Raise `TierMismatch` if the topic's record names a table other than the loaded one."""
+        """Raise `TierMismatch` if the topic's record names a table other than the loaded table."""
         note, tiered = self._notes.get(partition.topic), self.tables.positions_of(partition)
         if note is None:
             return
@@ -210,7 +210,10 @@ class TieredRanges:
             note.check_end(partition, tiered)
 
     def _has_no_note(self, partition: TopicPartition) -> bool:
-        """Return whether the topic has no record, so that only creation times can show that its table belongs to it."""
+        """Return whether the topic has a table, but no record of this table.
+
+        Then only creation times can show whether the table belongs to the topic.
+        """
         return self.tables.positions_of(partition) is not None and self._notes.get(partition.topic) is None
 
     def _ledgers(self, partitions: Sequence[TopicPartition]) -> Mapping[TopicPartition, TopicLedgers]:
@@ -229,12 +232,12 @@ class TieredRanges:
                 f"it is unknown whether topics were deleted and made again since they were tiered: {fault}"
             )
         except TopicNotFoundError:
-            # The topic was deleted since the query listed it, and the query reports that.
+            # The topic was deleted since the query listed it, and the query reports the deletion.
             pass
         return None
 
     def possible_loss(self, rest: RangeRequest, ledgers: TopicLedgers) -> RangeRequest | None:
-        """Return the range in which messages may be lost, or None.
+        """Return the range in which messages may be lost, or None if no message can be lost.
 
         Raises `TierMismatch`, and the errors of `AdminClient`.
         """
@@ -250,7 +253,8 @@ class TieredRanges:
             if note is not None and self._options.fail_on_data_loss:
                 # The table was loaded again after these ledgers were found missing (`find_newer`).
                 note.check_end(rest.partition, tiered)
-        # All messages after the table's end may be removed. Then no ledger would show the loss.
+        # If all messages after the table's end were removed, no ledger in `rest` shows the loss. So the range is
+        # extended up to the first ledger.
         return replace(rest, end=max(rest.end, Position(first, 0)))
 
     def file_ranges(self, tiered: RangeRequest | None) -> list[FileRange]:
