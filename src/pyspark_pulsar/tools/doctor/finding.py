@@ -34,7 +34,9 @@ class Finding:
 
 
 def check(subject: str, action: Callable[[], str], state: State = FAULT, advice: str = "") -> Finding:
-    """Return the result of `action`, or a finding for its error.
+    """Run a check, and return a finding with the text of its result.
+
+    If the check raises an error of this package, the finding describes this error.
 
     Args:
         subject: The subject of the finding.
