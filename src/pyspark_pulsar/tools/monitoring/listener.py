@@ -32,8 +32,8 @@ class PulsarProgressListener(StreamingQueryListener):
     """A listener for the lag and the metrics of all queries that read or write with `format("pulsar")`.
 
     Add the listener with `spark.streams.addListener`. The attribute `lags` contains the lag of all topic partitions.
-    All other features need the extra `metrics`. The listener is also a collector of prometheus_client, for
-    `REGISTRY.register` and `push_to_gateway`.
+    All features except this attribute need the extra `metrics`. The listener is also a collector of prometheus_client,
+    for `REGISTRY.register` and `push_to_gateway`.
 
     Args:
         prometheus_file: A file in Prometheus' text format, which is replaced atomically at each event. The folder must
