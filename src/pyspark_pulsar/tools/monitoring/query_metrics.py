@@ -26,8 +26,8 @@ TOPIC: Final = (*SOURCE, "topic")
 PREFIX: Final = "pyspark_pulsar_"
 MOST_ENDED: Final = 100
 _PLACES: Final = re.compile(r"([a-z]+) (\d+)")
-# Each name of a count in `sources[].metrics` of the progress maps to the name of a metric. In the progress, a dot and the
-# location follow the name.
+# Each name of a count in `sources[].metrics` of the progress maps to the name of a metric. In the progress, a dot and
+# the location follow the name.
 _TASK_COUNTS: Final = {"readBytes": "read_bytes", "readEntries": "read_entries", "fallbacks": "fallbacks"}
 
 
@@ -72,7 +72,7 @@ def _new_kept_metrics() -> dict[str, Metric]:
 
 @dataclass(slots=True)
 class _QueryRun:
-    """One run of a query, from its start to its end.
+    """A single run of a query, from its start to its end.
 
     Attributes:
         counts: The last value of each count that the sources have reported in this run. The key is the number of the
