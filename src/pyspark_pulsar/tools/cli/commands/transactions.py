@@ -153,7 +153,7 @@ def _named_journal(
 
     Raises:
         OptionError: An option has an unexpected value, or the checkpoint does not contain the query's id.
-        click.UsageError: There is neither a topic nor a journal.
+        click.UsageError: The arguments name neither a topic nor a journal.
 
     """
     from pyspark_pulsar.options import WriteOptions, parse_options
