@@ -26,7 +26,8 @@ WORKPLACE_PREFIX = ".unpack-"
 class ServerArtifact:
     """A distribution of one version of Pulsar.
 
-    `size` is the archive's size in bytes, and `sha512` its checksum in hex. `folder` is its only top-level folder.
+    `size` is the archive's size in bytes, and `sha512` is the archive's checksum in hexadecimal. `folder` is the only
+    top-level folder in the archive.
     """
 
     group: str
@@ -107,7 +108,10 @@ def unpack(artifact: ServerArtifact, archive: Path, home: Path) -> None:
 
 @contextlib.contextmanager
 def workplace_in(folder: Path) -> Iterator[Path]:
-    """Yield a new folder in `folder`, and delete it at the end. After a crash, the next fetch deletes it."""
+    """Yield a new folder in `folder`, and delete the new folder at the end.
+
+    After a crash, the next call of `fetch_server` deletes the new folder.
+    """
     workplace = Path(tempfile.mkdtemp(prefix=WORKPLACE_PREFIX, dir=folder))
     try:
         yield workplace
