@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     DefaultSource = PulsarDataSource
 
-# The module of each public name. Type checkers read the imports above instead.
+# The module of each public name. Type checkers read the imports above instead of this mapping.
 _MODULES = {
     "DefaultSource": "datasource",
     "HistoryAndLive": "session.history_and_live",

@@ -21,7 +21,7 @@ def map_concurrently(
 
     Args:
         call: The call, which is safe to run on several threads.
-        items: The items, in any number.
+        items: The arguments of the calls.
         threads: The largest number of concurrent calls.
 
     Raises:

@@ -188,6 +188,6 @@ def register(spark: SparkSession) -> None:
 
 
 def _push_filters(spark: SparkSession) -> None:
-    """Enable filter pushdown unless the session has set it explicitly. Spark disables it by default."""
+    """Enable filter pushdown unless the session has set the configuration. Spark disables pushdown by default."""
     if spark.conf.get(_FILTER_PUSHDOWN, None) is None:
         spark.conf.set(_FILTER_PUSHDOWN, "true")
