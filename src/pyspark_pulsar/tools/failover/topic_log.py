@@ -18,7 +18,7 @@ class Origin:
     Attributes:
         published_ms: Unix milliseconds by the producer's clock; None if the entry is damaged.
         cluster: The cluster from which the entry was replicated; None if the entry was produced in this cluster.
-        source: The ids of the ledger and the entry in that cluster; None if the replicator did not record these ids.
+        source: The ids of the ledger and the entry in `cluster`; None if the replicator did not record these ids.
 
     """
 
