@@ -50,7 +50,7 @@ def bookies(
     """Check the bookies.
 
     Returns:
-        The findings, and the addresses of all known bookies.
+        A tuple: the findings, and the addresses of all known bookies.
 
     """
     named = dict(options.bookie_addresses)
