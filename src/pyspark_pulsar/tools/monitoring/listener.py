@@ -38,7 +38,7 @@ class PulsarProgressListener(StreamingQueryListener):
     Args:
         prometheus_file: A file in Prometheus' text format, which is replaced atomically at each event. The folder must
             exist. For the `textfile` collector of the node exporter, the name must end in `.prom`. Counters continue
-            from the values in the file, so only one program at a time may use the file.
+            from the values in the file, so at most one program at a time is allowed to use the file.
         prometheus_address: The `host:port` at which this process serves the metrics over HTTP, without authentication.
             The server stops at `close`, or when the process ends. Port 0 chooses a free port. The attribute `address`
             contains the chosen port.

@@ -63,7 +63,7 @@ class QueryView:
 
 
 def _wait_for_end(query: Any, seconds: float, history: QueryHistory) -> bool:
-    """Wait for at most `seconds`, add the new progress, and return whether the query has ended.
+    """Wait for at most `seconds`, add the new progress to `history`, and return whether the query has ended.
 
     A query that cannot be reached is treated as ended.
     """
