@@ -2,7 +2,8 @@
 
 A cost is the CPU time of one thread. Each cost is the smallest result of several calls.
 
-Four kinds of entries separate four costs. Each of the last three kinds differs from `plain` in one property:
+Runs with four kinds of entries determine the costs of a message, a column, a byte and an entry. Each of the last three
+kinds differs from `plain` in one property:
 
     run      messages an entry   columns   a text's bytes   measures the cost of
     plain    1000                2         12               a message

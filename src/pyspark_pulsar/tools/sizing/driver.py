@@ -11,7 +11,7 @@ from pyspark_pulsar.tools.sizing.quantity import Quantity, quantity, smallest
 from pyspark_pulsar.tools.sizing.workload_quantities import SECONDS_A_DAY, WorkloadQuantities
 
 _CHECKS_A_TRIGGER: Final = quantity(16.0, "topic")
-"""The largest number of topic partitions whose ledgers one trigger requests.
+"""The largest number of topic partitions for which one trigger requests ledgers.
 
 Up to this limit, the stream requests the ledgers of each topic partition every 600 s. See
 `read.planning.ledgers.known_ledgers`.

@@ -48,11 +48,11 @@ class CatchUp:
     """The figures of reading the whole history while new messages arrive."""
 
     work: Quantity
-    """The CPU time of executors."""
+    """The CPU time of executors to read the history."""
     planning: Quantity
-    """The time in which the driver plans."""
+    """The total time that the driver needs for all plans."""
     new: Quantity
-    """The number of cores for the new messages."""
+    """The number of cores that the new messages need."""
     cores: Quantity
     """The total number of cores that are needed."""
     bytes_a_second: Quantity

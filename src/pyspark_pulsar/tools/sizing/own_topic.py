@@ -30,7 +30,7 @@ _LEAST_MESSAGES: Final = 100_000
 
 @dataclass(frozen=True, slots=True)
 class TopicSample:
-    """The mean values of the messages that were read."""
+    """The mean size and cost of the messages that were read, and the format of these messages."""
 
     messages: int
     message_bytes: float
@@ -69,7 +69,7 @@ def sample_topic(options: ReadOptions, seconds: float = 10.0) -> TopicSample:
 
     Raises:
         OptionError: The range has no messages.
-        PulsarError: See `plan_batch` and the decoder.
+        PulsarError: An error of `plan_batch` or of the decoder.
 
     """
     schema = resolve_source_schema(options)

@@ -41,7 +41,7 @@ class Quantity:
             raise ValueError(f"expected a finite number, got {self.value} for {self.name or self.formula}")
 
     def named(self, name: str) -> Quantity:
-        """Return the quantity with a name for the formulas that contain it."""
+        """Return the quantity with a name. Formulas that contain the quantity show this name."""
         return replace(self, name=name)
 
     @property
