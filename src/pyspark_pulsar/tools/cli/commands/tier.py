@@ -326,9 +326,9 @@ def _topics(options: ReadOptions, arguments: dict[str, Any]) -> list[TopicName]:
 
 
 def _catalog(given: str) -> dict[str, str]:
-    """Return the option for the catalog, from JSON or from a file.
+    """Return the option `tierCatalog` from JSON text, or the option `tierCatalogSecrets` from a file.
 
-    Only a file may contain secrets, because all users of the machine can see arguments.
+    Only a file is allowed to contain secrets, because all users of the machine can see the arguments of a command.
     """
     if given.lstrip().startswith("{"):
         return {"tierCatalog": given}

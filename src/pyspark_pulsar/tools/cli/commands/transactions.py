@@ -112,7 +112,7 @@ def remove_journal(*, admin_url: str, yes: bool, **arguments: Any) -> None:
 def unblock(topic: str, service_url: str, settings: tuple[str, ...]) -> None:
     """Release messages of TOPIC that leftover rows hide.
 
-    Leftover rows arrived after their transaction was aborted. Such rows hide all later messages.
+    Leftover rows arrived after their transaction was aborted. Leftover rows hide all messages that arrived later.
 
     Open transactions stay open, so you can run this command at any time.
     """

@@ -42,7 +42,10 @@ class _Canvas:
     line: Timeline
     width: float
     before: int
-    """A time before all other times. The bar of a ledger with an unknown opening time begins at this time."""
+    """A time that is earlier than all known times of ledgers and tables.
+
+    If the opening time of a ledger is unknown, the bar of the ledger begins at this time.
+    """
     now: int
     bytes_of_one: float
     """The bytes that one pixel of the lower bars represents."""
