@@ -231,7 +231,7 @@ class LocalPulsar:
         """Start the server.
 
         Raises:
-            StandaloneFailed: The server was running already, so it must not end with this block.
+            StandaloneFailed: The server was running already, so the server must not end with this block.
 
         """
         if not self.start(with_caller=True):

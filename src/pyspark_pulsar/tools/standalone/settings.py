@@ -75,7 +75,7 @@ def write_settings(base: Path, target: Path, settings: Mapping[str, str]) -> Non
                 f"the setting."
             )
             raise OptionError(msg)
-    # The file of Pulsar 4.0.8 has no line break at its end.
+    # The file of Pulsar 4.0.8 has no line break at its end, so begin a new line before the settings.
     lines = [base.read_text(encoding="utf-8"), "", "# Set by pyspark-pulsar"]
     lines += [f"{key}={escaped(value)}" for key, value in settings.items()]
     target.write_text("\n".join(lines) + "\n", encoding="utf-8")
@@ -108,7 +108,7 @@ def choose_port(port_option: int | None, before: int | None, *, avoid: int | Non
     """Return `port_option`, or a free port of the loopback interface, preferably `before`.
 
     Args:
-        port_option: The requested port; None means any.
+        port_option: The requested port; None means any free port.
         before: The port of the instance's last start.
         avoid: A port that is in use by the same server.
 

@@ -73,8 +73,8 @@ def archive_is_whole(artifact: ServerArtifact, archive: Path) -> bool:
 def unpacked_is_whole(server: Pinned, home: Path) -> bool:
     """Return whether `home` contains exactly this server, and all files have their full size.
 
-    Only sizes are compared, and not contents, so this takes about 10 ms for the 400 files of Pulsar. Additional files
-    are allowed.
+    Only sizes are compared, and not contents, so the comparison takes about 10 ms for the 400 files of Pulsar.
+    Additional files are allowed.
     """
     try:
         listing = json.loads((home / _LISTING).read_text())
@@ -93,7 +93,8 @@ def unpack(artifact: ServerArtifact, archive: Path, home: Path) -> None:
     home.parent.mkdir(parents=True, exist_ok=True)
     with workplace_in(home.parent) as workplace:
         with tarfile.open(archive) as packed:
-            # Python before 3.11.4 has no filters, so there only the checksum protects against a harmful archive.
+            # Python before 3.11.4 has no filters. With these versions, only the checksum protects against a harmful
+            # archive.
             packed.extraction_filter = getattr(tarfile, "data_filter", None)
             packed.extractall(workplace)  # noqa: S202 - checksummed, and filtered where Python can
         unpacked = workplace / artifact.folder

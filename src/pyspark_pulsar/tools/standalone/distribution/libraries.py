@@ -126,7 +126,8 @@ def library_is_whole(library: Library, jar: Path) -> bool:
 def copy_libraries(server: ServerLibraries, repository: Path, target: Path) -> None:
     """Copy the libraries from Maven's local `repository` into the new folder `target`.
 
-    A jar that does not match its pinned checksum is deleted from the repository, because Maven would use the jar again.
+    A jar that does not match its pinned checksum is deleted from the repository, because otherwise Maven would use the
+    jar again.
 
     Raises:
         StandaloneFailed: Some jars do not match their pinned checksums. The error names all of these jars.
