@@ -34,7 +34,7 @@ class Quantity:
     """The origin of an input's number, such as an option, a file or a measurement."""
     name: str = ""
     binding: int = _ATOM
-    """The precedence of the outermost operation of the formula, for parentheses."""
+    """The precedence of the formula's outermost operation, which determines where parentheses are needed."""
 
     def __post_init__(self) -> None:
         if not math.isfinite(self.value):
