@@ -1,7 +1,8 @@
 """Apache Pulsar for Apache Spark: `spark.read`, `readStream`, `write`, `writeStream` with `format("pulsar")`.
 
 Spark imports every installed `pyspark_*` package to find `DefaultSource`, in several processes of every query. So this
-module imports others only when their names are used, except the class that makes log records printable.
+module imports another module only when a program uses a name of that module. The only exception is `PrintableRecords`,
+which makes log records printable.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
 
     DefaultSource = PulsarDataSource
 
-# The module of each public name. Type checkers read the imports above instead.
+# The module of each public name. Type checkers read the imports above instead of this mapping.
 _MODULES = {
     "DefaultSource": "datasource",
     "HistoryAndLive": "session.history_and_live",

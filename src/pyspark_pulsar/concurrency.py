@@ -16,21 +16,22 @@ def map_concurrently(
 ) -> list[Answer]:
     """Return `call(item)` for each item, in the order of the items.
 
-    A single item is processed on the caller's thread, several items on threads that end with this function.
+    A single item is processed on the caller's thread. Several items are processed on new threads, which end before this
+    function returns.
 
     Args:
         call: The call, which is safe to run on several threads.
-        items: The items, in any number.
+        items: The arguments of the calls.
         threads: The largest number of concurrent calls.
 
     Raises:
-        Exception: The first error of a call, in the order of the items. Calls that have not started
-            before the error never start. Calls that are running are completed before the error is raised.
+        Exception: The first error of a call, in the order of the items. The calls for all earlier items are completed
+            first. Then the calls that have not started are canceled. The error is raised after the running calls end.
 
     """
     rest = list(items)
     if len(rest) <= 1:
         return [call(item) for item in rest]
     with ThreadPoolExecutor(min(threads, len(rest)), thread_name_prefix="pulsar") as pool:
-        # When an error ends the iterator of `map`, it cancels the calls that have not started.
+        # When an error ends the iterator of `map`, the iterator cancels the calls that have not started.
         return list(pool.map(call, rest))

@@ -1,7 +1,8 @@
 """The data source `pulsar`: the connection between Spark's calls and the packages that implement them.
 
-Without the jar, Spark creates a `PulsarDataSource` in several short-lived driver processes for each query. So imports
-are inside functions, to make this cheap. With the jar, one process does all of this (`spark.driver_process`).
+Without the jar, Spark creates a `PulsarDataSource` in several short-lived driver processes for each query. Imports are
+inside functions, so that these processes start fast. With the jar, one process creates all of these objects
+(`spark.driver_process`).
 """
 
 from __future__ import annotations
@@ -36,10 +37,10 @@ _FILTER_PUSHDOWN: Final = "spark.sql.python.filterPushdown.enabled"
 
 @hides_tracebacks
 class PulsarDataSource(Shipped, DataSource):
-    """The data source of Spark for topics. docs/options.md describes its options.
+    """Spark's data source for topics. docs/options.md describes the options of the data source.
 
-    All methods run on the driver and raise `PulsarError`. Spark also sends the object to executors with the reader, for
-    its name only, so the class is `Shipped`.
+    All methods run on the driver and raise `PulsarError`. Spark also pickles the object together with the reader, and
+    uses only its name on executors. So the class inherits from `Shipped`, the base class of pickled objects.
     """
 
     _resolved: ReadSchema | None = None
@@ -49,7 +50,10 @@ class PulsarDataSource(Shipped, DataSource):
         return "pulsar"
 
     def schema(self) -> StructType:
-        """Return the columns in option `columns`, or the value columns of the topics' schema and metadata columns."""
+        """Return the columns that the option `columns` names.
+
+        Without this option, return the value columns of the topics' schema, followed by the metadata columns.
+        """
         from pyspark_pulsar.read.bounds.schema import resolve_source_schema
         from pyspark_pulsar.schema.types.spark import spark_schema
 
@@ -65,9 +69,9 @@ class PulsarDataSource(Shipped, DataSource):
 
         options = self._read_options()
         check_key_options(options)
-        # Without the jar, Spark keeps the plan of a reader with the filters of one query. If the next query on the same
-        # DataFrame has no filter to push down, Spark uses this plan again. Then rows are missing without an error, so
-        # pushdown is opt-in there. The jar plans each query again.
+        # Without the jar, Spark stores the plan of a reader with the filters of one query. If the next query on the
+        # same DataFrame has no filter to push down, Spark uses the stored plan again. Then rows are missing without an
+        # error. So pushdown without the jar is opt-in. With the jar, each query is planned again.
         pushes = runs_in(_DRIVER_PROCESS) if options.push_filters is None else options.push_filters
         reader = batch_reader_class(pushes=pushes)
         rows, changes = self._read_rows(options, schema)
@@ -129,9 +133,11 @@ class PulsarDataSource(Shipped, DataSource):
         options = parse_options(WriteOptions, self.options)
         delivery = delivery_of_query(options, self.options.get("checkpointLocation"))
         if runs_in(_COMMITTING_WORKER):
-            # The plan of the epoch has settled the target. Every epoch waits for this process, so be quick.
+            # An earlier process of this epoch has already created the topic and registered the schema. Every epoch
+            # waits for this process, so do not repeat these requests.
             return PulsarStreamWriter(delivery, None)
-        # Spark requests a writer in each epoch, and a broker may restart between epochs.
+        # Spark requests a writer in each epoch, and a broker can restart between epochs. So these requests have the
+        # time limits of a running query.
         delivery.prepare(runs=True)
         return PulsarStreamWriter(delivery, settle_target(options, arrow_schema(schema), runs=True))
 
@@ -139,7 +145,10 @@ class PulsarDataSource(Shipped, DataSource):
         return parse_options(ReadOptions, self.options)
 
     def _read_rows(self, options: ReadOptions, schema: StructType) -> tuple[ReadSchema, Changes | None]:
-        """Return the schema to decode with, and the conversion to changes if the options request changes."""
+        """Return the schema for decoding, and the conversion of rows to changes.
+
+        The conversion is None unless the option `changes` is set.
+        """
         from pyspark_pulsar.codec.changes import Changes
         from pyspark_pulsar.schema.types.spark import arrow_schema
 
@@ -160,14 +169,15 @@ class PulsarDataSource(Shipped, DataSource):
 def register(spark: SparkSession) -> None:
     """Check that workers have this package, register the data source, and enable filter pushdown.
 
-    Call this if Spark does not find the data source by itself, to see the reason, or if queries filter by metadata
-    columns. This function sets `spark.sql.python.filterPushdown.enabled` in the session, unless it is set already.
+    Call this function if queries filter by metadata columns, or if Spark does not find the data source by itself. In
+    the second case, the error of this function states the reason. If the session does not set
+    `spark.sql.python.filterPushdown.enabled`, this function sets this configuration to `true`.
 
     Args:
         spark: The session, of Spark Classic or Spark Connect.
 
     Raises:
-        InterpreterError: Workers lack this package, or have another version.
+        InterpreterError: The Python of a worker lacks this package, or has another version of this package.
 
     """
     from pyspark_pulsar.spark.shipped_objects import check_workers
@@ -178,6 +188,6 @@ def register(spark: SparkSession) -> None:
 
 
 def _push_filters(spark: SparkSession) -> None:
-    """Enable filter pushdown unless the session has set it explicitly. Spark disables it by default."""
+    """Enable filter pushdown unless the session has set the configuration. Spark disables pushdown by default."""
     if spark.conf.get(_FILTER_PUSHDOWN, None) is None:
         spark.conf.set(_FILTER_PUSHDOWN, "true")

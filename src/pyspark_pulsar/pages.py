@@ -57,12 +57,12 @@ def _page(url: str | None, name: str, section: str | None) -> str:
 @lru_cache(maxsize=1)
 def documentation_url() -> str | None:
     """Return the address of the documentation's first page, or None if the package's metadata lack it."""
-    # The module is slow to import, and only messages need it.
+    # The module `importlib.metadata` is slow to import, and only error messages need the address.
     from importlib.metadata import PackageNotFoundError, metadata
 
     try:
         urls = metadata("pyspark-pulsar").get_all("Project-URL") or []
     except PackageNotFoundError:
-        # For example, the files were sent to a machine without being installed there.
+        # The package has no metadata. For example, its files were sent to a machine without being installed there.
         return None
     return next((url.removeprefix(_URL) for url in urls if url.startswith(_URL)), None)

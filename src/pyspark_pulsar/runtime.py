@@ -1,8 +1,8 @@
-"""The clock, threads and random numbers of this process: the seam at which the simulation runs the package's own code.
+"""The clock, threads and random numbers of this process, which the simulation replaces (`tests/simulation`).
 
 Modules of the client, of the sink, of checkpoints, of reading and of tiering import these names from here, and never
-from Python's own modules. The simulation (`tests/simulation`) imports another module under this name before it imports
-the package. In that module, time passes only when every thread waits, and a seed decides which thread runs next.
+from Python's own modules. Before the simulation imports the package, it loads another module under the name of this
+module. In that other module, time passes only when every thread waits, and a seed decides which thread runs next.
 """
 
 from __future__ import annotations

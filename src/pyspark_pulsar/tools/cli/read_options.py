@@ -12,7 +12,7 @@ import click
 from pyspark_pulsar.options import ReadOptions, option_fields, parse_options
 from pyspark_pulsar.tools.cli.setting import key_and_value
 
-# Options with their own flag; `--option` sets all others.
+# The options that have their own flag. The flag `--option` sets all other options.
 _FLAGS: Final = (
     "service_url", "admin_url", "starting_offsets", "ending_offsets", "starting_timestamp", "ending_timestamp",
     "starting_offsets_by_timestamp", "ending_offsets_by_timestamp", "ending_event_time",
@@ -78,7 +78,7 @@ def parse_arguments(
     if not any(key.lower() in {"service.url", "serviceurl"} for key in texts):
         msg = "Missing option '--service-url'."
         raise click.UsageError(msg)
-    # Pass the arguments as JSON, because names of topics may contain commas and blanks.
+    # Pass the topics as JSON, because their names can contain commas and blanks.
     names = {"topics": json.dumps(topics)}
     return parse_options(ReadOptions, {**names, **texts})
 

@@ -4,7 +4,7 @@ import click
 
 
 def key_and_value(setting: str, hint: str) -> tuple[str, str]:
-    """Return the key and the value. Raises `click.BadParameter` with the name of the option, taken from `hint`."""
+    """Return the key and the value. Raises `click.BadParameter`, which names the option `hint`."""
     key, equals, value = setting.partition("=")
     if not equals or not key.strip():
         msg = f"expected KEY=VALUE, got {setting!r}."

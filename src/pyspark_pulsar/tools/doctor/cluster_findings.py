@@ -61,9 +61,9 @@ def _connect(options: ReadOptions) -> str:
 def topics(
     client: BrokerClient, names: Sequence[TopicName], known: dict[TopicName, TopicPartition], *, writes: bool
 ) -> Iterator[Finding]:
-    """Check that topics exist, and that the role may read the topics. Checks create no topic.
+    """Check that topics exist, and that the role is allowed to read the topics. Checks create no topic.
 
-    With `writes`, also check that the role may write the topics.
+    With `writes`, also check that the role is allowed to write to the topics.
 
     `known` receives the first partition of each topic that exists.
     """
@@ -93,7 +93,7 @@ def _partitions(client: BrokerClient, name: TopicName, found: list[TopicPartitio
 
 
 def _consume(client: BrokerClient, partition: TopicPartition) -> str:
-    """Request the end of the log, which brokers return only to roles that may consume."""
+    """Request the end of the log, which brokers return only to roles that are allowed to consume."""
     with closing(LogEnds(client)) as log_ends:
         end = log_ends.ends([partition], is_repeated=True)[partition]
     return f"granted; {partition.as_topic.local} ends at {end}"

@@ -30,8 +30,8 @@ def examine(
 
     Args:
         options: The connection to the cluster. Timeouts are at most 5 seconds here.
-        topics: The topics to check, from `options`.
-        writes: Also check the permission to write the topics.
+        topics: The topics of `options` to check. If the tuple is empty, no topic is checked.
+        writes: Also check the permission to write to the topics.
         master: The Spark master whose executors are checked; None skips this check.
         conf: The settings of the Spark session.
 

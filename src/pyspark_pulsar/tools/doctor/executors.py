@@ -73,7 +73,7 @@ def check_worker(report: WorkerReport, before: float, after: float, brokers: int
         report: The report of the worker.
         before: Unix seconds by this machine's clock, before the job.
         after: Unix seconds by this machine's clock, after the job.
-        brokers: The number of brokers among the addresses. The brokers are before the bookies.
+        brokers: The number of brokers in `report.reached`, which lists the brokers before the bookies.
 
     """
     where = f"executor {report.host}"

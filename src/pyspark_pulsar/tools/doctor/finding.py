@@ -21,8 +21,9 @@ class Finding:
     """The result of one check, which is a row of the table.
 
     Attributes:
-        state: `fault` means that queries fail or will fail. `warning` means that queries run, but not in the best way.
-            `not asked` means that the check was skipped, because something that the check needs is missing.
+        state: `fault` means that queries fail or will fail. `warning` means that queries run, but with the disadvantage
+            that `found` describes. `not asked` means that the check was skipped, because something that the check needs
+            is missing.
         advice: The recommended action; empty if no action is needed.
 
     """
@@ -34,13 +35,15 @@ class Finding:
 
 
 def check(subject: str, action: Callable[[], str], state: State = FAULT, advice: str = "") -> Finding:
-    """Return the result of `action`, or a finding for its error.
+    """Run a check, and return a finding with the text of its result.
+
+    If the check raises an error of this package, the finding describes this error.
 
     Args:
         subject: The subject of the finding.
         action: A function that runs the check and returns the text of the finding.
-        state: The state for an error.
-        advice: The advice for an error; by default, the advice of the error itself.
+        state: The state of a finding for an error.
+        advice: The advice of a finding for an error; by default, the advice in the text of the error.
 
     """
     try:

@@ -43,7 +43,7 @@ _PROBE: Final = (
 
 
 def findings() -> Iterator[Finding]:
-    """Yield the findings in the order of the table."""
+    """Yield the findings, in the order of the rows in the doctor's table."""
     own = version("pyspark-pulsar")
     yield Finding("Python", OK, f"{platform.python_version()} at {sys.executable}")
     yield Finding("pyspark-pulsar", OK, f"{own}; extras: {_extras()}")

@@ -1,4 +1,4 @@
-"""Checks of bookies and tiered storage, which run on this machine. Queries read from both directly."""
+"""Checks of bookies and tiered storage, because queries read directly from both. The checks run on this machine."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def bookies(
     """Check the bookies.
 
     Returns:
-        The findings, and the addresses of all known bookies.
+        A tuple: the findings, and the addresses of all known bookies.
 
     """
     named = dict(options.bookie_addresses)
@@ -94,7 +94,10 @@ def bookies(
 
 
 def _find_by_ledgers(admin: AdminClient, partitions: Sequence[TopicPartition]) -> set[str]:
-    """Return the bookies of the topics' ledgers. Topics whose stats this role may not read are skipped."""
+    """Return the ids of the bookies of the topics' ledgers.
+
+    A topic is skipped if this role is not allowed to read the topic's stats.
+    """
     found: set[str] = set()
     for partition in partitions:
         try:

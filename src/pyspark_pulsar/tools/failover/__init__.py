@@ -14,9 +14,10 @@ unread entries of `east`. If a replicator sends entries a second time, at least 
 that border.
 
 The query also read messages in `east` that were produced in `west` or in a third cluster. Nothing in `west` records
-which of these messages were read. Two kinds of these messages may be unread. One kind never arrived in `east`, because
-the cursor of the replicator in `west` is before these messages. The other kind was published at or after the publish
-time of the last read entry. These times are from several clocks, and replication takes time, so a margin is subtracted.
+which messages of other clusters the query has read. Messages of two kinds may be unread. Messages of the first kind
+never arrived in `east`: the cursor of the replicator in `west` is before such messages. Messages of the second kind
+were published at or after the publish time of the last read entry. These times are from several clocks, and replication
+takes time. So a margin is subtracted from the publish time of the last read entry.
 
     `committed_offset`  what a query has read, from its checkpoint; and a copy of the checkpoint for the other cluster
     `topic_log`         the entries of a topic partition by number, and searches among these entries

@@ -2,7 +2,7 @@
 
     metadata     {"id": "..."}
     offsets/7    v1, a line of JSON about the micro-batch, and a line with the offset of each source, or "-"
-    commits/7    exists when micro-batch 7 is written
+    commits/7    exists after micro-batch 7 was written
 
 In version 2 of an offset's file, the line of each source begins with the source's name and a colon. If Hadoop's file
 system wrote the file, the same folder contains its checksum, in `.7.crc`.
@@ -50,10 +50,11 @@ def committed_offset(where: Path, source: int | None = None) -> CommittedOffset:
     Args:
         where: The folder of a checkpoint, or a file that contains only the JSON of an offset, such as `endOffset` of a
             query's progress.
-        source: The number of the query's Pulsar source, from 0; None if there is only one.
+        source: The number of the query's Pulsar source, from 0; None if the query has only one Pulsar source.
 
     Raises:
-        CheckpointError: The checkpoint cannot be read, or has no Pulsar source with this number.
+        CheckpointError: The checkpoint cannot be read, or has no Pulsar source with this number. Or `source` is None,
+            and the query has several Pulsar sources.
 
     """
     if where.is_file():
@@ -94,7 +95,7 @@ def copy_moved(
 ) -> None:
     """Copy a checkpoint with other positions, for a query that resumes in another cluster with its state.
 
-    The copy has another query id, because Spark treats the query as another one.
+    The copy has a new query id, because Spark treats the resumed query as a new query.
 
     Args:
         where: The folder of the checkpoint.
@@ -103,7 +104,8 @@ def copy_moved(
         positions: The next position of each topic partition in the other cluster.
 
     Raises:
-        CheckpointError: A folder does not match its description. In this case, nothing was written.
+        CheckpointError: `committed` is not from the folder of a checkpoint, or `target` contains files. In both cases,
+            nothing was written.
 
     """
     if committed.batch is None or committed.line is None:

@@ -1,4 +1,7 @@
-"""A scan of a topic partition's entries, from the broker, until an entry meets a condition. Driver only."""
+"""A scan that reads a topic partition's entries from the broker until an entry meets a condition.
+
+The scan runs on the driver only.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +30,7 @@ class EntryScan:
     """
 
     def __init__(self, client: BrokerClient, partition: TopicPartition) -> None:
-        """Keep the client. The caller closes the client."""
+        """Store the client, which the caller closes."""
         self._client = client
         self._partition = partition
 
@@ -36,7 +39,10 @@ class EntryScan:
         return self._client.retrying(self._request_end)
 
     def first(self, start: Position, end: Position, condition: Condition) -> Origin | None:
-        """Return the first entry in a range that meets a condition; see `topic_log.FirstEntry`."""
+        """Return the first entry from `start` to `end` (exclusive) that meets a condition.
+
+        This method is a `topic_log.FirstEntry`.
+        """
         return self._client.retrying(partial(self._first, start, end, condition))
 
     def _request_end(self) -> Position:

@@ -1,4 +1,7 @@
-"""The search for the positions at which the topic partitions of a query resume in this cluster. Driver only."""
+"""The search for the positions at which the topic partitions of a query resume in this cluster.
+
+The search runs on the driver only.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +31,7 @@ class PreviousCluster:
     Attributes:
         name: The name of the cluster in Pulsar.
         margin_ms: Milliseconds that are subtracted from the publish time of the last read message. Messages that were
-            published after the resulting time may be unread.
+            published at or after the resulting time may be unread.
         is_only_source: Whether all messages were produced in the previous cluster, until the query left that cluster.
         read_since_ms: A time in Unix milliseconds. The query has read all messages that any cluster published before
             this time.
@@ -48,9 +51,9 @@ class ResumePoint:
     Attributes:
         read_until: The next position in the previous cluster.
         position: The next position to read in this cluster.
-        repeated: The largest number of entries from `position` on that the query may have read already.
-        is_bounded: Whether this cluster still has an entry that the query has read. Otherwise, retention may have
-            removed unread entries.
+        repeated: The largest number of entries that the query may read a second time, from `position` on.
+        is_bounded: Whether this cluster still has an entry of the previous cluster that the query has read. Otherwise,
+            retention may have removed unread entries.
 
     """
 
@@ -147,7 +150,7 @@ class Resumption:
     def __init__(
         self, log: TopicLog, previous: PreviousCluster, partition: TopicPartition, read_until: Position
     ) -> None:
-        """Keep the parts of the search. `read_until` is a position in the previous cluster."""
+        """Store the parts of the search. `read_until` is a position in the previous cluster."""
         self._log = log
         self._previous = previous
         self._partition = partition
@@ -180,7 +183,12 @@ class Resumption:
     def _find_unread_others(
         self, read: Origin | None, unread: Origin | None, replicated: Position | None
     ) -> list[Origin]:
-        """Return the first entries from other clusters that may be unread, at most one entry for each reason."""
+        """Return the first entries from other clusters that may be unread.
+
+        If all messages were produced in the previous cluster, the result is the first entry after the last read entry.
+        Otherwise, an entry may be unread for two reasons, and the result contains the first entry for each reason. The
+        entry had not arrived in the previous cluster, or the entry was published late.
+        """
         high = self._log.size if unread is None else self._log.number(unread.position)
         low = 0 if read is None else self._log.number(read.position) + 1
         others = []
@@ -222,6 +230,6 @@ class Resumption:
         return origin.source is not None and origin.source >= self._read_entry
 
     def _unread_position(self, unread: Origin) -> Position:
-        # The query may have read some messages of the batch at which it stopped.
+        # The query may have stopped inside this batch, after some of the messages of the batch.
         inside = self._read_until.batch_index if unread.source == self._read_entry else 0
         return Position(unread.position.ledger, unread.position.entry, inside)

@@ -1,4 +1,4 @@
-"""The numbered entries of a topic partition, and searches among these entries. Driver only."""
+"""The numbered entries of a topic partition, and searches among these entries on the driver."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Origin:
     Attributes:
         published_ms: Unix milliseconds by the producer's clock; None if the entry is damaged.
         cluster: The cluster from which the entry was replicated; None if the entry was produced in this cluster.
-        source: The ids of the ledger and the entry in that cluster; None if the replicator did not record these ids.
+        source: The ids of the ledger and the entry in `cluster`; None if the replicator did not record these ids.
 
     """
 
@@ -42,7 +42,7 @@ class TopicLog:
     def __init__(self, ledgers: Sequence[Ledger], end: Position, first_entry: FirstEntry) -> None:
         """Number the entries of the ledgers up to `end`, the position after the last message.
 
-        Entries in ledgers that `ledgers` lacks are ignored.
+        Entries in ledgers that are not in `ledgers` are ignored.
         """
         self.ledgers = tuple(ledgers)
         self._ids = [ledger.id for ledger in ledgers]
@@ -85,17 +85,18 @@ class TopicLog:
     ) -> tuple[Origin | None, Origin | None]:
         """Find where `is_after` changes from false to true, among the entries that meet a condition.
 
-        If entries were sent twice, `is_after` may change several times. The result is then any of these changes.
+        If entries were sent twice, `is_after` may change several times. Then the result describes any one of these
+        changes.
 
         Args:
-            low: The number of the first entry to search.
-            high: The number after the number of the last entry to search.
-            condition: Selects entries.
-            is_after: False for the entries before the border, and true for the entries after the border.
+            low: The number of the first entry to search (inclusive).
+            high: The number at which the search ends (exclusive).
+            condition: A function that returns whether an entry is selected.
+            is_after: A function that returns whether a selected entry is after the border.
 
         Returns:
-            The selected entry directly before the border, and the selected entry directly after it. An entry that does
-            not exist is None.
+            A tuple: the last selected entry before the border, and the first selected entry after the border. An entry
+            that does not exist is None.
 
         """
         before = after = None

@@ -1,1 +1,1 @@
-"""Monitoring of running queries, with their lag, their metrics, and the end of bounded queries."""
+"""Monitoring of running queries: lag, metrics, and a listener that stops bounded queries at their ends."""

@@ -25,7 +25,7 @@ class Exposition:
     """A thread-safe collector of prometheus_client, for `REGISTRY.register` and `push_to_gateway`."""
 
     def __init__(self, metrics: Callable[[], Iterable[Metric]]) -> None:
-        """Keep the function `metrics`, which each scrape calls. Raises `PrerequisiteMissing`."""
+        """Store the function `metrics`, which each scrape calls. Raises `PrerequisiteMissing`."""
         require_client()
         self._metrics = metrics
         self._server: Any = None
@@ -46,8 +46,8 @@ class Exposition:
     def write(self, file: Path) -> None:
         """Replace a file with the present metrics, atomically.
 
-        A failure is logged and raises no error, because a full disk must not fail a query. Of several failures in
-        sequence, only the first is logged.
+        A failure is logged and raises no error, because a full disk must not fail a query. After a failure, further
+        failures are not logged until a write succeeds.
         """
         from prometheus_client import write_to_textfile
 

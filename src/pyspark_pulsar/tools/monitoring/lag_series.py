@@ -1,7 +1,8 @@
-"""Combination of the lags of topic partitions, so that a query over thousands of topics has few series.
+"""A combination of the lags of topic partitions, so that a query over thousands of topics has few series.
 
-In Prometheus, each value of a label is a series. Each series costs memory in Prometheus, and in every query of a
-dashboard. So the lag is reported at the finest of these levels at which a source has no more series than allowed:
+In Prometheus, each value of a label has its own series. Each series costs memory in Prometheus, and in every query of a
+dashboard. So the lag of a source is reported at one of these levels. The first level at which the source has no more
+series than allowed is used:
 
     topic partition    if requested
     topic              persistent://tenant/namespace/name
@@ -28,8 +29,8 @@ def lag_series(
 ) -> dict[str, Lag]:
     """Return the lag for each value of the label `topic`.
 
-    A series can combine several topic partitions. Its messages and bytes are sums, and are unknown if one summand is
-    unknown. Its seconds are the largest known value.
+    A series can combine several topic partitions. The messages and bytes of a series are sums. A sum is unknown if one
+    summand is unknown. The seconds of a series are the largest known value.
 
     Args:
         partitions: The lag of each topic partition, by full name.

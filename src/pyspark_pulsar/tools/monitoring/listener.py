@@ -32,13 +32,13 @@ class PulsarProgressListener(StreamingQueryListener):
     """A listener for the lag and the metrics of all queries that read or write with `format("pulsar")`.
 
     Add the listener with `spark.streams.addListener`. The attribute `lags` contains the lag of all topic partitions.
-    All other features need the extra `metrics`. The listener is also a collector of prometheus_client, for
-    `REGISTRY.register` and `push_to_gateway`.
+    All features except this attribute need the extra `metrics`. The listener is also a collector of prometheus_client,
+    for `REGISTRY.register` and `push_to_gateway`.
 
     Args:
         prometheus_file: A file in Prometheus' text format, which is replaced atomically at each event. The folder must
             exist. For the `textfile` collector of the node exporter, the name must end in `.prom`. Counters continue
-            from the values in the file, so only one program at a time may use the file.
+            from the values in the file, so at most one program at a time is allowed to use the file.
         prometheus_address: The `host:port` at which this process serves the metrics over HTTP, without authentication.
             The server stops at `close`, or when the process ends. Port 0 chooses a free port. The attribute `address`
             contains the chosen port.

@@ -40,7 +40,8 @@ class QueryHistory:
 
     Attributes:
         name: The name of the query, or its id.
-        sources: The points of each source, by Spark's description of the source. The oldest micro-batch is first.
+        sources: The points of each source, by Spark's description of the source. The point of the oldest micro-batch is
+            first.
 
     """
 
@@ -49,7 +50,10 @@ class QueryHistory:
     sources: dict[str, deque[Point]] = field(default_factory=dict)
 
     def take(self, progress: Mapping[str, Any]) -> None:
-        """Add the JSON of a progress. A progress that was added before changes nothing."""
+        """Add the progress of one micro-batch, which is a parsed JSON object.
+
+        For each source, nothing changes unless the micro-batch is newer than the last point of the source.
+        """
         for number, source in enumerate(progress.get("sources") or ()):
             title = str(source.get("description") or f"source {number}")
             points = self.sources.setdefault(title, deque(maxlen=_POINTS))

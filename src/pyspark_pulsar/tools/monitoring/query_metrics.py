@@ -1,7 +1,7 @@
 """Counters and gauges for the streaming queries of a session, for any monitoring system. This module does no I/O.
 
-Counters, and the times of success and failure, stay after a query has ended, so the numbers of a short run are not
-lost. These values are stored for the last 100 queries that have ended.
+Counters, and the times of success and failure, stay available after a query has ended. So the numbers of a short run
+are not lost. These values are stored for the last 100 queries that have ended.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ TOPIC: Final = (*SOURCE, "topic")
 PREFIX: Final = "pyspark_pulsar_"
 MOST_ENDED: Final = 100
 _PLACES: Final = re.compile(r"([a-z]+) (\d+)")
-# The counts of tasks, by their names in `sources[].metrics` of the progress. A dot and the location follow each name.
+# Each name of a count in `sources[].metrics` of the progress maps to the name of a metric. In the progress, a dot and
+# the location follow the name.
 _TASK_COUNTS: Final = {"readBytes": "read_bytes", "readEntries": "read_entries", "fallbacks": "fallbacks"}
 
 
@@ -71,11 +72,11 @@ def _new_kept_metrics() -> dict[str, Metric]:
 
 @dataclass(slots=True)
 class _QueryRun:
-    """A query from its start to its end.
+    """A single run of a query, from its start to its end.
 
     Attributes:
-        counts: The counts that the sources have reported since the start, by the number of the source and the name of
-            the count.
+        counts: The last value of each count that the sources have reported in this run. The key is the number of the
+            source and the name of the count.
 
     """
 
@@ -114,7 +115,7 @@ class QueryMetrics:
     def progress(self, progress: Any, ours: Iterable[int]) -> None:
         """Count a committed micro-batch of a query that reads from Pulsar or writes to Pulsar.
 
-        If the query does neither, its metrics are removed.
+        If the query neither reads from Pulsar nor writes to Pulsar, its metrics are removed.
 
         Args:
             progress: Spark's progress.
@@ -218,7 +219,7 @@ class QueryMetrics:
         self._add("fallbacks", (*labels, "broker"), 0)
         reported = getattr(source, "metrics", None) or {}
         if rows:
-            # Without rows, `readFrom` is from an earlier micro-batch.
+            # If the micro-batch has read no rows, `readFrom` is from an earlier micro-batch.
             for place, count in _PLACES.findall(str(reported.get("readFrom", ""))):
                 self._add("read_ranges", (*labels, place), int(count))
         for key, text in reported.items():

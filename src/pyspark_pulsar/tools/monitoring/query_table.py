@@ -72,7 +72,10 @@ def cells(source: str, point: Point) -> list[str]:
 
 
 def lags(points: Sequence[Point]) -> list[float]:
-    """Return the numbers to plot, which are the lag in messages, or in seconds if a lag in messages is unknown."""
+    """Return the lag of each point for the plot, in messages.
+
+    If the lag in messages of any point is unknown, return the lag of each point in seconds.
+    """
     counted = [point.messages for point in points]
     if None not in counted:
         return [float(messages or 0) for messages in counted]

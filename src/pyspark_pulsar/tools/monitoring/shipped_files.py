@@ -13,11 +13,13 @@ DASHBOARD: Final = "pulsar-spark-dashboard.json"
 
 
 def write(folder: Path, *, overwrite: bool = False) -> list[Path]:
-    """Write both files into a folder, and return their paths. The folder is created if necessary.
+    """Write the alert rules and the dashboard into a folder, and return the paths of the two files.
+
+    The folder is created if necessary.
 
     Raises:
-        OptionError: A file exists with other content and `overwrite` is false, so no file was changed. Or the folder
-            cannot be written.
+        OptionError: The folder cannot be written. Or `overwrite` is false, and one of the files exists with other
+            content. In the second case, no file was changed.
 
     """
     shipped = files("pyspark_pulsar.tools.monitoring") / "shipped"

@@ -34,11 +34,13 @@ NO_LAG = Lag()
 
 @dataclass(frozen=True, slots=True)
 class SourceLag:
-    """The lag of one source of a query when its last micro-batch was planned. The lag of an idle query is 0.
+    """The lag of one source of a query, measured when the query's last micro-batch was planned.
+
+    The lag of an idle query is 0.
 
     Attributes:
         source: The number of the source in Spark's order, from 0.
-        rows: The number of rows read since the listener was added, or since a later start of the query.
+        rows: The number of rows that this run of the query has read since the listener was added.
         measured_ms: The time of the measurement, in Unix milliseconds.
         partitions: The lag of every topic partition that the source reads, by full name.
 

@@ -21,11 +21,11 @@ _log: Final = logging.getLogger(__name__)
 
 
 def stop_at_end(spark: SparkSession) -> StreamingQueryListener:
-    """Stop each streaming query of a session when all its sources have reached their ends.
+    """Stop each streaming query of a session when all sources of the query have reached their ends.
 
-    The ends are the options `endingOffsets`, `endingTimestamp` and `endingEventTime`. The last micro-batch is committed
-    before the query stops, and then `awaitTermination` returns. Call this function before the queries start. If a
-    source of a query has no end, the query continues.
+    The options `endingOffsets`, `endingTimestamp` and `endingEventTime` define the ends. The last micro-batch is
+    committed before the query stops, and then `awaitTermination` returns. Call this function before the queries start.
+    If a source of a query has no end, the query continues.
 
     Returns:
         The listener, for `spark.streams.removeListener`.

@@ -1,4 +1,4 @@
-"""Metrics of a service that tiers topics, such as rows, failures, and the share of the retention that has passed."""
+"""Metrics of a service that tiers topics, such as rows, failures, and the used share of the retention time."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _TOPIC: Final = ("topic",)
 
 
 class TierMetrics:
-    """The metrics of one process, with a series for each topic. Several threads may share an instance."""
+    """The metrics of one process, with a series for each topic. Several threads can share an instance."""
 
     def __init__(self, clock: Callable[[], float] = time.time) -> None:
         """Start without topics. `clock` returns Unix seconds."""
@@ -37,10 +37,10 @@ class TierMetrics:
             topic: The full name of the topic.
             rows: The rows that were committed.
             files: The data files that were committed.
-            size: The bytes of these files.
+            size: The total size of the committed data files, in bytes.
             is_fault: Whether the turn ended with an error.
-            retention_used: The share of the retention that has passed for the first ledger that is not tiered. None if
-                the turn left no such ledger, or if the topic has no retention.
+            retention_used: The share of the topic's retention that has passed for the first ledger that is not tiered.
+                None if the turn tiered all closed ledgers, or if the topic has no retention.
 
         """
         labels = (topic,)
@@ -61,7 +61,7 @@ class TierMetrics:
                 shares[labels] = retention_used
 
     def turn_ended(self) -> None:
-        """Record the time at which all topics have had their turn."""
+        """Record the present time as the time at which all topics have had a turn."""
         with self._lock:
             self._metrics["tier_last_turn_timestamp_seconds"].values[()] = self._clock()
 

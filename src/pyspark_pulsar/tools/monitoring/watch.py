@@ -1,7 +1,7 @@
-"""A live table of a streaming query in a terminal or a notebook, with its rate, its lag and its locations.
+"""A live table in a terminal or a notebook that shows the rate, the lag and the read locations of a streaming query.
 
-The module runs in the user's program. It also works with Spark Connect, because all shown numbers are in the query's
-progress.
+The module runs in the user's program. The table also works with Spark Connect, because the query's progress contains
+all numbers of the table.
 """
 
 from __future__ import annotations
@@ -29,9 +29,10 @@ _COLUMNS: Final = 200
 def watch(query: Any, seconds: float = _SECONDS) -> None:
     """Show a table of a streaming query until the query ends, and update the table every `seconds`.
 
-    In a notebook, the table is the output of the cell. In a terminal, the table is updated in place. In a pipe or a
-    file, the table is printed once, at the end. If the query fails, this function raises no error. The query's own
-    methods raise the error. An interruption (Ctrl+C, or the notebook's stop button) leaves the query running.
+    In a notebook, the table is the output of the cell. In a terminal, the table is updated in place. If the output is a
+    pipe or a file, the table is printed once, at the end. If the query fails, only the query's own methods raise the
+    error, and this function raises no error. An interruption (Ctrl+C, or the notebook's stop button) ends this
+    function, and leaves the query running.
     """
     history = QueryHistory(str(query.name or query.id))
     show, close = _notebook(history) or _terminal(history)
@@ -62,7 +63,7 @@ class QueryView:
 
 
 def _wait_for_end(query: Any, seconds: float, history: QueryHistory) -> bool:
-    """Wait for at most `seconds`, add the new progress, and return whether the query has ended.
+    """Wait for at most `seconds`, add the new progress to `history`, and return whether the query has ended.
 
     A query that cannot be reached is treated as ended.
     """
@@ -96,7 +97,7 @@ def _terminal(history: QueryHistory) -> Draw:
 def _notebook(history: QueryHistory) -> Draw | None:
     """Return the functions that draw in a notebook.
 
-    Return None if IPython is not loaded, or if it runs in a terminal.
+    Return None if IPython is not loaded, or if IPython runs in a terminal.
     """
     ipython = sys.modules.get("IPython")
     shell = None if ipython is None else ipython.get_ipython()

@@ -11,5 +11,6 @@
     calibration   measurement of costs on this machine
     own_topic     measurement of the messages of a topic
 
-All modules except the last two only compute. They use no clock, and read only the file of committed costs.
+The last two modules measure. All other modules only compute: they use no clock, and read only the file of costs that is
+part of this package.
 """

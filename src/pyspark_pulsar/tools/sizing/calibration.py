@@ -1,8 +1,9 @@
 """Measurement of the costs of messages on this machine, without a server and without Spark.
 
-A cost is the CPU time of one thread, and the smallest result of several runs.
+A cost is the CPU time of one thread. Each cost is the smallest result of several calls.
 
-Four kinds of entries separate four costs. Each kind differs from `plain` in one property:
+Runs with four kinds of entries determine the costs of a message, a column, a byte and an entry. Each of the last three
+kinds differs from `plain` in one property:
 
     run      messages an entry   columns   a text's bytes   measures the cost of
     plain    1000                2         12               a message
@@ -60,7 +61,7 @@ class _MessageCost:
 
 
 def measure_costs(seconds: float = 20.0) -> dict[str, float]:
-    """Measure some of the costs in `costs.KINDS`, and return these costs by key.
+    """Measure the costs of decoding, of encoding and of planning. Return them by their keys in `costs.KINDS`.
 
     `seconds` is the approximate duration.
     """

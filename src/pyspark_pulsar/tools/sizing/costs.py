@@ -1,6 +1,8 @@
 """The costs of the parts of a workload: committed costs, and costs that were measured on this machine.
 
-The committed costs are in `default_costs.json`, which `bench/sizing.py` writes together with bench/results/sizing.json.
+The committed costs are part of this package, in `default_costs.json`. The script `bench/sizing.py` measures these
+costs, and writes this file together with bench/results/sizing.json.
+
 The module `calibration` measures some of the costs on this machine. All other costs in CPU time are the committed
 costs, multiplied by the slowness of this machine. The slowness is a ratio of measured costs to committed costs. For
 planning, the slowness is the ratio for `PLANNING`. For other costs, the slowness is the median of all ratios.
@@ -77,10 +79,13 @@ KINDS: Final[Mapping[str, tuple[str, str]]] = {
 }
 """The unit and the meaning of each cost, by key."""
 PLANNING: Final = "calibration.ledger"
-"""The key of the part of planning that can be measured without a server. Its ratio scales all costs of planning."""
+"""The key of a cost of planning that can be measured without a server.
+
+The ratio of the measured cost to the committed cost scales all other costs of planning.
+"""
 _OF_PLANNING: Final = ("plan.", "trigger.")
 OF_A_TOPIC: Final = "topic.message"
-"""The key of the cost to fetch and decode a message, which is measured only for a given topic."""
+"""The key of the cost to fetch and decode a message. This cost is measured only if the user names a topic."""
 _TOPICS_OWN: Final = ("core*s/message", "to fetch and decode a message of the topic that was measured")
 _CPU: Final = "core*s"
 
@@ -92,7 +97,7 @@ class Costs:
     values: Mapping[str, float]
     measured: frozenset[str] = frozenset()
     slowness: Mapping[str, float] = field(default_factory=dict)
-    """The factor of each scaled cost, by key."""
+    """The factor by which each scaled cost was multiplied, by the key of the cost."""
 
     def __getitem__(self, key: str) -> Quantity:
         """Return a cost as a quantity whose name is the key. Raises `KeyError` if the key is unknown."""
@@ -102,7 +107,14 @@ class Costs:
         return key in self.values
 
     def for_format(self, kind: str, name: str, part: str) -> Quantity:
-        """Return a cost of a format. `kind` is `decode` or `encode`, and `name` is the name of the format."""
+        """Return a cost of a format.
+
+        Args:
+            kind: Either `decode` or `encode`.
+            name: The name of the format, from `FORMATS`.
+            part: The last part of the key: `entry`, `message`, `column` or `byte`.
+
+        """
         return self[f"{kind}.{name}.{part}"]
 
     def all(self) -> Iterable[tuple[Quantity, str]]:
@@ -123,13 +135,17 @@ def default_costs() -> Costs:
 
 
 def where_measured() -> str:
-    """Return a text with the machine and the day (UTC) of the committed costs."""
+    """Return a text that names the machine and the day (UTC) on which the committed costs were measured."""
     committed = _committed()
     return f"{committed['machine']}, {str(committed['when'])[:10]}"
 
 
 def costs_here(measured: Mapping[str, float]) -> Costs:
-    """Return the costs of this machine. All costs that were not measured are scaled from the committed costs."""
+    """Return the costs of this machine.
+
+    If a cost in CPU time was not measured, its committed value is scaled by the slowness of this machine. Other costs
+    have their committed values.
+    """
     committed = _committed()["costs"]
     ratios = {
         key: value / committed[key]

@@ -11,14 +11,18 @@ from pyspark_pulsar.tools.sizing.quantity import Quantity, quantity, smallest
 from pyspark_pulsar.tools.sizing.workload_quantities import SECONDS_A_DAY, WorkloadQuantities
 
 _CHECKS_A_TRIGGER: Final = quantity(16.0, "topic")
-"""The largest number of topic partitions whose ledgers one trigger requests. Each topic partition is due every 600 s.
+"""The largest number of topic partitions for which one trigger requests ledgers.
 
-See `read.planning.ledgers.known_ledgers`.
+Up to this limit, the stream requests the ledgers of each topic partition every 600 s. See
+`read.planning.ledgers.known_ledgers`.
 """
 _CHECK_INTERVAL: Final = quantity(600.0, "s")
 _REQUESTS_A_CHECK: Final = quantity(2.0, "request/topic")
 _REQUESTS_OF_A_LEDGER: Final = quantity(3.0, "request/ledger")
-"""The number of requests of a stream at each new ledger: two for lists, and one for the location of the old ledger."""
+"""The number of requests that a stream sends when a topic partition has a new ledger.
+
+Two requests return lists of ledgers, and one request returns the location of the previous ledger.
+"""
 _KEPT: Final = quantity(100.0, "1")
 """The number of micro-batches that Spark keeps (`spark.sql.streaming.minBatchesToRetain`)."""
 _WORKER: Final = quantity(float(250 << 20), "B/core")

@@ -34,7 +34,7 @@ _PROTOBUF: Final = {
 def made_up_rows(rows: int, columns: int, text_bytes: int) -> pa.RecordBatch:
     """Return random rows, which are the same in each run. The types of the columns are `_KINDS`.
 
-    Each text has `text_bytes` random letters, which no codec compresses.
+    Each text has `text_bytes` random letters and digits, which LZ4 does not compress.
     """
     source = random.Random(_SEED)  # noqa: S311 - no cryptography
 
@@ -68,7 +68,7 @@ def schema_of_rows(kind: str, columns: int) -> SchemaInfo | None:
 
 
 def encoder_of(rows: pa.RecordBatch, info: SchemaInfo | None, messages: int) -> BatchEncoder:
-    """Return an encoder that writes `messages` messages into each LZ4 entry."""
+    """Return an encoder that writes `messages` messages into each entry, and compresses the entries with LZ4."""
     schema = resolve_write_schema(rows.schema, info, topic=TOPIC)
     encoder = BatchEncoder(
         schema,

@@ -75,7 +75,10 @@ class Estimate:
 
 
 def estimate(workload: Workload, costs: Costs) -> Estimate:
-    """Compute all figures. Raises `OptionError` if the wanted time is too short for the work."""
+    """Compute all figures of a workload.
+
+    Raises `OptionError` if the time to catch up or the trigger interval is too short for the work of the driver.
+    """
     given = workload_quantities(workload)
     message = message_costs(given, costs, workload.format)
     history = history_of(given, costs)

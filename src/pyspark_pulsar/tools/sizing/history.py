@@ -20,7 +20,7 @@ _LEAST_LEDGER: Final = quantity(600.0, "s*topic/ledger")
 
 @dataclass(frozen=True, slots=True)
 class MessageCosts:
-    """The CPU time of executors for one message, which depends on where the message is read."""
+    """The CPU time of executors for one message that is read from an entry, or from a table."""
 
     from_entries: Quantity
     from_tables: Quantity
@@ -48,11 +48,11 @@ class CatchUp:
     """The figures of reading the whole history while new messages arrive."""
 
     work: Quantity
-    """The CPU time of executors."""
+    """The CPU time of executors to read the history."""
     planning: Quantity
-    """The time in which the driver plans."""
+    """The total time that the driver needs for all plans."""
     new: Quantity
-    """The number of cores for the new messages."""
+    """The number of cores that the new messages need."""
     cores: Quantity
     """The total number of cores that are needed."""
     bytes_a_second: Quantity
@@ -68,7 +68,7 @@ class CatchUp:
 def message_costs(given: WorkloadQuantities, costs: Costs, value_format: str) -> MessageCosts:
     """Return the cost of a message.
 
-    If the costs contain `OF_A_TOPIC`, the cost of that topic replaces the costs of decoding.
+    If `costs` contains `OF_A_TOPIC`, this measured cost replaces the costs of decoding.
     """
     written = given.written * (
         costs.for_format("encode", value_format, "message")
@@ -144,7 +144,8 @@ def history_of(given: WorkloadQuantities, costs: Costs) -> History:
 def _splits(given: WorkloadQuantities, size: Quantity, ledgers: Quantity) -> Quantity:
     """Return the largest number of splits.
 
-    Each topic begins a split. The last split of a ledger is not full. A split of small ledgers is at least half full.
+    Each topic partition begins a new split. The last split of a large ledger can be smaller than the others. A split
+    that combines small ledgers is at least half full.
     """
     if not size.value:
         return quantity(0.0, "split", "most splits")
@@ -195,7 +196,7 @@ def _work(given: WorkloadQuantities, costs: Costs, history: History, message: Me
 
 
 def planning_time(given: WorkloadQuantities, costs: Costs, history: History) -> Quantity:
-    """Return the total time of all plans, which is the driver's own work plus its waiting for answers."""
+    """Return the total time of all plans: the driver's time to compute, plus its time to wait for answers."""
     own = (
         history.plans * (given.topics * costs["plan.topic"] + history.ledgers * costs["plan.ledger"])
         + history.ledgers * costs["plan.read"]

@@ -1,4 +1,4 @@
-"""Measurement of the cost of a topic's messages. Some of the messages are fetched from the broker and decoded."""
+"""Measurement of the cost of a topic's messages, by fetching and decoding some of the messages."""
 
 from __future__ import annotations
 
@@ -30,14 +30,17 @@ _LEAST_MESSAGES: Final = 100_000
 
 @dataclass(frozen=True, slots=True)
 class TopicSample:
-    """The mean values of the messages that were read."""
+    """The mean size and cost of the messages that were read, and the format of these messages."""
 
     messages: int
     message_bytes: float
     """The mean stored size of a message, in bytes."""
     entry_messages: float
     message_cpu: float | None
-    """CPU seconds to fetch and decode one message with all columns of the read; None if there were too few messages."""
+    """CPU seconds to fetch and decode one message with all columns of the read.
+
+    None if fewer than `_LEAST_MESSAGES` messages were read.
+    """
     format: str
     """The format of the values, which is a member of `FORMATS`."""
     columns: int
@@ -56,7 +59,7 @@ class _Sum:
 
 
 def sample_topic(options: ReadOptions, seconds: float = 10.0) -> TopicSample:
-    """Read messages from the start of a batch's range, and return their mean values.
+    """Read messages from the start of a batch's range, and return the mean size and cost of these messages.
 
     The measured CPU time includes all threads of this process, so the process must do nothing else.
 
@@ -66,7 +69,7 @@ def sample_topic(options: ReadOptions, seconds: float = 10.0) -> TopicSample:
 
     Raises:
         OptionError: The range has no messages.
-        PulsarError: See `plan_batch` and the decoder.
+        PulsarError: An error of `plan_batch` or of the decoder.
 
     """
     schema = resolve_source_schema(options)

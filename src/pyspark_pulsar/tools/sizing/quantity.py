@@ -34,14 +34,14 @@ class Quantity:
     """The origin of an input's number, such as an option, a file or a measurement."""
     name: str = ""
     binding: int = _ATOM
-    """The precedence of the outermost operation of the formula, for parentheses."""
+    """The precedence of the formula's outermost operation, which determines where parentheses are needed."""
 
     def __post_init__(self) -> None:
         if not math.isfinite(self.value):
             raise ValueError(f"expected a finite number, got {self.value} for {self.name or self.formula}")
 
     def named(self, name: str) -> Quantity:
-        """Return the quantity with a name for the formulas that contain it."""
+        """Return the quantity with a name. Formulas that contain the quantity show this name."""
         return replace(self, name=name)
 
     @property
@@ -116,7 +116,7 @@ def smallest(*choices: Quantity) -> Quantity:
 
 
 def share_hit(throws: Quantity, boxes: Quantity) -> Quantity:
-    """Return the share of boxes that at least one of the random throws hits: `1 - exp(-throws / boxes)`."""
+    """Return the expected share of boxes that are hit, if each throw hits a random box: `1 - exp(-throws / boxes)`."""
     ratio = throws.value / boxes.value
     return Quantity(-math.expm1(-ratio), (), f"(1 - exp(-{throws.term(_ATOM)} / {boxes.term(_ATOM)}))")
 
@@ -149,7 +149,10 @@ def _power(base: str, power: int) -> str:
 
 
 def number_text(value: float) -> str:
-    """Return a number as text with grouped thousands. Numbers below 1000 have four significant digits, if not whole."""
+    """Return a number as text with grouped thousands.
+
+    If a number below 1000 is not whole, the text has at most four significant digits.
+    """
     if value == int(value) and abs(value) < _LARGE**5:
         return f"{int(value):,}"
     if abs(value) >= _LARGE:

@@ -1,4 +1,4 @@
-"""A stream that keeps up, with the cost of each trigger, the number of cores at its peak, and its lag."""
+"""The figures of a stream that keeps up: the cost of each trigger, the number of cores at the peak, and the lag."""
 
 from __future__ import annotations
 
@@ -43,7 +43,10 @@ class SteadyStream:
 def steady_stream(
     given: WorkloadQuantities, costs: Costs, history: History, message: MessageCosts
 ) -> SteadyStream:
-    """Compute the figures. Raises `OptionError` if the trigger interval is too short for the work of the driver."""
+    """Compute the figures of a stream.
+
+    Raises `OptionError` if the trigger interval is too short for the work of the driver.
+    """
     rate = (mean_rate(given) * given.peak).named("messages a second at the peak")
     incoming = (rate * given.message_bytes).named("from brokers at the peak")
     messages = (rate * given.trigger).named("messages of a micro-batch")

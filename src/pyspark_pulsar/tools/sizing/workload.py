@@ -52,7 +52,7 @@ class Workload:
     executor_gigabits: float = 10.0
     """The incoming network bandwidth of an executor, in 10^9 bits a second."""
     utilization: float = 0.7
-    """The share of cores, and of the time between triggers, that the plan uses."""
+    """The largest share of the cores, and of the time between triggers, that the estimate uses."""
     ledger_hours: float = 4.0
     """The age at which brokers close a ledger (`managedLedgerMaxLedgerRolloverTimeMinutes`)."""
     ledger_entries: float = 50_000.0
@@ -66,7 +66,7 @@ class Workload:
     admin_seconds: float = 0.05
     """The time in which the admin REST API answers a request about a topic partition.
 
-    For one such request, the broker opens each ledger of the topic partition.
+    To answer such a request, the broker opens each ledger of the topic partition.
     """
     object_seconds: float = 0.03
     """The time in which object storage answers a small request."""

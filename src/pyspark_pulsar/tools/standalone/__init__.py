@@ -1,7 +1,7 @@
 """A real Pulsar server on this machine, for a first try, the demo and the tests.
 
-The server is not for production. It has one broker and one bookie in one process, listens on the loopback interface,
-and has no authentication. It does not wait until data is on the disk.
+The server is not for production. The server has one broker and one bookie in one process, listens on the loopback
+interface, and has no authentication. The server can confirm a message before its data is on the disk.
 """
 
 from pyspark_pulsar.tools.standalone.distribution.artifact import ServerArtifact

@@ -1,4 +1,7 @@
-"""The start of a server's process, and a check of the JDK. On request, the server ends with its caller."""
+"""The start of a server's process, and a check of the JDK.
+
+On request, the server ends when the process that started the server ends.
+"""
 
 import os
 import re

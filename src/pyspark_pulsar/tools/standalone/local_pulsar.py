@@ -1,4 +1,7 @@
-"""A local Pulsar server that a program can start and stop. In a `with` block, the server ends with the program."""
+"""A local Pulsar server that a program can start and stop.
+
+The server of a `with` block stops at the end of the block, or when the program ends.
+"""
 
 import dataclasses
 import enum
@@ -68,10 +71,12 @@ class LocalPulsar:
 
     Args:
         name: The name of the instance's data folder in the cache.
-        version: One of `SERVER_VERSIONS`; by default the version of the last start on the data, or `DEFAULT_VERSION`.
+        version: One of `SERVER_VERSIONS`; by default the version of the last start on the data folder. For a new data
+            folder, the default is `DEFAULT_VERSION`.
         data: A data folder to use instead of a folder in the cache.
-        broker_port: The port of the broker; by default the port of the last start if it is free, or any free port.
-        web_port: The port of the admin REST API, chosen in the same way.
+        broker_port: The port of the broker. By default, the port of the last start if this port is free, otherwise any
+            free port.
+        web_port: The port of the admin REST API, with the same default rule as `broker_port`.
         config: More settings for `standalone.conf`, by Pulsar's names.
         heap_mebibytes: The size of the heap of the server's JVM.
         start_deadline_seconds: The longest wait for the server to be healthy.
@@ -125,7 +130,8 @@ class LocalPulsar:
     def version(self) -> str:
         """The requested version of Pulsar.
 
-        If no version is requested, this is the version of the last start on the data, or `DEFAULT_VERSION`.
+        If no version is requested, this is the version of the last start on the data folder. For a new data folder,
+        this is `DEFAULT_VERSION`.
         """
         record = read_record(self._record_file)
         return self._version_after(record)
@@ -141,7 +147,8 @@ class LocalPulsar:
     def start(self, *, with_caller: bool = False) -> bool:
         """Start the server and wait until it is healthy. Return False if the server was running already.
 
-        The server outlives this process, unless `with_caller` is true. After an error, no process of the server runs.
+        The server continues to run after this process ends, unless `with_caller` is true. If this method raises an
+        error, it first ends any server process that it has started.
 
         Args:
             with_caller: End the server when this process dies.
@@ -151,8 +158,8 @@ class LocalPulsar:
             StandaloneFailed: The server did not start, another version runs, or a newer version wrote the data.
 
         """
-        # Check before downloading anything. The check is repeated under the lock, because the record may change before
-        # then.
+        # Check the version before downloading anything. The check is repeated under the lock, because another process
+        # can change the record before this process acquires the lock.
         self._require_compatible(read_record(self._record_file))
         home = self.home
         check_java()
@@ -165,7 +172,7 @@ class LocalPulsar:
                 return False
             record = self._serve(home, before, with_caller=with_caller)
             if registers_endlessly(self.log_file):
-                # An orderly stop removes the registration of the bookie.
+                # Restart the server, because an orderly stop removes the registration of the bookie.
                 self._end(record)
                 self._serve(home, record, with_caller=with_caller)
         return True
@@ -191,7 +198,7 @@ class LocalPulsar:
         return ran
 
     def status(self) -> InstanceStatus:
-        """Return the present status. If a server runs, this waits for the answer to a health check."""
+        """Return the present status. If a server runs, this method waits for the answer to a health check."""
         record = read_record(self._record_file)
         if record is None or record.process is None or not record.alive():
             version = None if record is None else record.version
@@ -224,7 +231,7 @@ class LocalPulsar:
         """Start the server.
 
         Raises:
-            StandaloneFailed: The server was running already, so it must not end with this block.
+            StandaloneFailed: The server was running already, so the server must not end with this block.
 
         """
         if not self.start(with_caller=True):

@@ -1,7 +1,7 @@
 """Identities of processes that stay unique when the kernel reuses process ids.
 
-A process id alone is ambiguous after a crash or a restart of the machine, because the kernel assigns it to another
-program. A process id together with the start time identifies one process forever.
+A process id alone is ambiguous after a crash or a restart of the machine, because the kernel can assign the id to
+another program. A process id together with the start time identifies one process forever.
 """
 
 import os
@@ -77,7 +77,7 @@ def _start_in_proc(pid: int) -> str | None:
         stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
     except (FileNotFoundError, ProcessLookupError):
         return None
-    # The command's name is in parentheses, and may itself contain blanks and parentheses.
+    # The command's name is in parentheses, and the name itself can contain blanks and parentheses.
     fields = stat.rpartition(")")[2].split()
     if fields[0] == _ZOMBIE:
         return None

@@ -17,7 +17,10 @@ _FORMAT = 1
 
 @dataclass(frozen=True)
 class InstanceRecord:
-    """The last start of an instance. After a stop, `process` is None, and the ports stay for the next start."""
+    """The last start of an instance.
+
+    After a stop, `process` is None. The record retains the ports, because the next start prefers the same ports.
+    """
 
     process: ProcessIdentity | None
     broker_port: int

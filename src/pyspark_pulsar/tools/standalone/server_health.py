@@ -37,7 +37,8 @@ def wait_until_healthy(
         deadline_seconds: The longest wait.
 
     Raises:
-        StandaloneFailed: The process ended, or the wait was too long. The caller adds the end of the log.
+        StandaloneFailed: The process ended, or the wait was too long. The caller adds the end of the server's log to
+            the text of the error.
 
     """
     deadline = time.monotonic() + deadline_seconds

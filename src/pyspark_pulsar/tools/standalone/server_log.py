@@ -15,20 +15,22 @@ _LOSS_SECONDS = 0.5
 
 
 def rotate_log(log: Path) -> None:
-    """Rename the log of the last start to `<name>.1`. This replaces the log of an earlier start."""
+    """Rename the log of the last start to `<name>.1`. An existing file with this name is replaced."""
     if log.exists():
         log.replace(log.with_name(log.name + ".1"))
 
 
 def registers_endlessly(log: Path) -> bool:
-    """Return whether the server reports its bookie's registration as lost again and again.
+    """Return whether the server endlessly reports that the registration of its bookie is lost.
 
-    If the server does, this call lasts half a second. This endless registration sometimes occurs when a server starts
-    on the data of a killed server (Pulsar 4.0.8). The registration of the killed server still exists. The new server
-    deletes that registration and registers again. Then the notification of the deletion arrives, and the server treats
-    it as a loss of the new registration. So the server deletes and registers again. The reason is that
-    `ResourceLockImpl` compares descriptions of bookies that are never equal. Such a server works, but it uses most of a
-    core, and logs a megabyte a second.
+    If the log has many such reports, this call waits half a second for further reports.
+
+    This endless registration sometimes occurs when a server starts on the data of a killed server (Pulsar 4.0.8). The
+    registration of the killed server still exists. The new server deletes that registration and registers its bookie.
+    Then the notification of the deletion arrives, and the server treats the notification as a loss of the new
+    registration. So the server deletes the new registration and registers again. The reason is that `ResourceLockImpl`
+    compares descriptions of bookies that are never equal. Such a server works, but uses most of a core, and logs a
+    megabyte a second.
     """
     losses = _registrations_lost(log)
     if losses < _MANY_LOSSES:
@@ -43,9 +45,10 @@ def _registrations_lost(log: Path) -> int:
 
 
 def end_of_log(log: Path) -> str:
-    """Return the last lines of the log for an error message, after earlier lines that name errors.
+    """Return earlier lines of the log that name errors, followed by the last lines of the log, for an error message.
 
-    The earlier lines are needed, because a server that fails logs its shutdown after the reason.
+    The earlier lines are needed, because a server that fails first logs the reason, and then many lines of its
+    shutdown.
     """
     try:
         lines = [line[:_LINE_WIDTH] for line in log.read_text("utf-8", "replace").splitlines()]

@@ -49,7 +49,8 @@ def server_settings(broker_port: int, web_port: int, extra: Mapping[str, str]) -
         "defaultRetentionTimeInMinutes": "-1",
         "defaultRetentionSizeInMB": "-1",
         "journalSyncData": "false",
-        # This is the value in Pulsar's `bookkeeper.conf`. By default, a bookie reads its disk in blocks of 512 bytes.
+        # Pulsar's `bookkeeper.conf` has this value. Without this setting, a bookie reads its disk in blocks of 512
+        # bytes.
         "readBufferSizeBytes": "4096",
         **extra,
     }
@@ -74,7 +75,7 @@ def write_settings(base: Path, target: Path, settings: Mapping[str, str]) -> Non
                 f"the setting."
             )
             raise OptionError(msg)
-    # The file of Pulsar 4.0.8 has no line break at its end.
+    # The file of Pulsar 4.0.8 has no line break at its end, so begin a new line before the settings.
     lines = [base.read_text(encoding="utf-8"), "", "# Set by pyspark-pulsar"]
     lines += [f"{key}={escaped(value)}" for key, value in settings.items()]
     target.write_text("\n".join(lines) + "\n", encoding="utf-8")
@@ -95,7 +96,7 @@ def server_environment(conf: Path, logs: Path, heap_mebibytes: int) -> dict[str,
 
 
 def plain_environment() -> dict[str, str]:
-    """Return the caller's environment without Pulsar's variables, and without `OPTS`, which the JVM would use too."""
+    """Return the caller's environment without the variables that would configure Pulsar's scripts or their JVM."""
     return {
         key: value
         for key, value in os.environ.items()
@@ -107,7 +108,7 @@ def choose_port(port_option: int | None, before: int | None, *, avoid: int | Non
     """Return `port_option`, or a free port of the loopback interface, preferably `before`.
 
     Args:
-        port_option: The requested port; None means any.
+        port_option: The requested port; None means any free port.
         before: The port of the instance's last start.
         avoid: A port that is in use by the same server.
 
@@ -140,8 +141,8 @@ def choose_port(port_option: int | None, before: int | None, *, avoid: int | Non
 
 def _is_free(port: int) -> bool:
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
-        # Java's server sockets set this option too. With it, a port is free if its only connections are closed and
-        # lingering.
+        # Java's server sockets set this option too. With this option, a port is free if its only connections are closed
+        # and lingering.
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind((LOOPBACK, port))

@@ -1,4 +1,4 @@
-"""A script that runs a command, and ends the command when the process that requested it is gone for any reason.
+"""A script that runs a command, and ends the command when the parent process of the script ends for any reason.
 
 `LocalPulsar` starts this script as `python -I -S watchdog.py PARENT_PID COMMAND...`, so it uses only the standard
 library. The script prints the command's process id on standard output. The command's output goes to this script's

@@ -1,6 +1,6 @@
 """The command `pyspark-pulsar catalog`, for Spark sessions that another program starts.
 
-It prints the jar and the settings that add the catalog to such a session.
+The command prints the path of the jar, and the settings that add the catalog to such a session.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The command `pyspark-pulsar checkpoint`, which manages checkpoints in Pulsar. It runs without Spark."""
+"""The command `pyspark-pulsar checkpoint`, which manages checkpoints in Pulsar. The command runs without Spark."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ def checkpoint() -> None:
 
 
 def cluster_arguments(command: Command) -> Command:
-    """Add the options that all commands share.
+    """Add the options that all commands of this group have.
 
-    A command receives their values as `settings`, `service_url` and `admin_url`.
+    A command receives the values of these options as `settings`, `service_url` and `admin_url`.
     """
     for decorate in (
         click.option(
@@ -127,10 +127,10 @@ def verify(path: str, **cluster: Any) -> None:
 @cluster_arguments
 @click.option("-q", "--quiet", is_flag=True, help="Do not list the files.")
 def copy(source: str, target: str, *, quiet: bool, **cluster: Any) -> None:
-    """Copy a checkpoint or a part of it to a local folder, or a local folder into Pulsar, byte by byte.
+    """Copy a checkpoint, or a part of a checkpoint, from Pulsar to a local folder, or from a local folder into Pulsar.
 
-    One of SOURCE and TARGET is a path in Pulsar, and the other is a local folder. The target must not contain files. If
-    a query will resume with the copy, stop the query before you copy.
+    One of SOURCE and TARGET is a path in Pulsar, and the other path is a local folder. TARGET must not contain files.
+    If a query will resume with the copy, stop the query before you copy.
     """
     from pyspark_pulsar.checkpoint.address import parse_path
     from pyspark_pulsar.checkpoint.commands import copying
@@ -178,7 +178,7 @@ def rm(path: str, *, yes: bool, **cluster: Any) -> None:
         try:
             existed = copying.remove(store, where)
         except PulsarError as lost:
-            # The topics of a checkpoint without an index can still be deleted.
+            # If the index of a checkpoint is lost, the topics of the checkpoint can still be deleted.
             existed, fault = True, lost
     if not where.parts and options.admin_url is not None:
         existed = remove_topics(options, where.checkpoint) or existed

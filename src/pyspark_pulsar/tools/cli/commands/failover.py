@@ -82,8 +82,8 @@ def failover(
 ) -> None:
     """Show where a streaming query resumes in another cluster, to which its topics are replicated.
 
-    CHECKPOINT is a copy of the query's checkpointLocation in a local folder, or a file with the endOffset of its last
-    progress. The cluster that the query has read from may be down.
+    CHECKPOINT is a copy of the query's checkpointLocation in a local folder, or a file with the endOffset of the
+    query's last progress. The command works even if the cluster that the query has read from is down.
     """
     from pyspark_pulsar.options import ReadOptions, parse_options
     from pyspark_pulsar.options.parsers import duration, instant, topic_text

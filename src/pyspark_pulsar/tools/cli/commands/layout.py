@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 def layout(topics: tuple[str, ...], settings: tuple[str, ...], *, as_json: bool, **flags: str | None) -> None:
     """Show the segments of TOPIC, a scalable topic of Pulsar 5 (topic://...).
 
-    The columns are the number of the segment, its state, its range of key hashes, its parents, and its name in
-    positions.
+    The columns are the number of the segment, its state, its range of key hashes, its parents, and its name. Options
+    such as startingOffsets use this name for positions of the segment.
     """
     from pyspark_pulsar.inspect.topic_layouts import layout_table, topic_layouts
     from pyspark_pulsar.tools.cli.output.text import json_line

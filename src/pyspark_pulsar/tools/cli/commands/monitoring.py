@@ -1,4 +1,7 @@
-"""The command `pyspark-pulsar monitoring`, which writes files for Prometheus and Grafana. It runs without Spark."""
+"""The command `pyspark-pulsar monitoring`, which writes files for Prometheus and Grafana.
+
+The command runs without Spark.
+"""
 
 from __future__ import annotations
 

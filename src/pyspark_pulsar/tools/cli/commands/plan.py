@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 def plan(topics: tuple[str, ...], settings: tuple[str, ...], *, as_json: bool, **flags: str | None) -> None:
     """Show the splits of a batch read of TOPIC, and the ledgers that are not read.
 
-    The output contains the range, the location, the entries and the bytes of each split. It also contains the reason
-    why a ledger is not read.
+    The output contains the range, the location, the entries and the bytes of each split. For ledgers that are not read,
+    the output contains the reason.
     """
     from pyspark_pulsar.read.batch.batch_plan import plan_batch
 
@@ -49,7 +49,10 @@ def json_lines(batch_plan: BatchPlan) -> list[str]:
 
 
 def skipped_segments(options: ReadOptions, batch_plan: BatchPlan) -> list[Segment]:
-    """Return the ledgers that no split reads. Topic partitions whose ledgers are unknown are skipped."""
+    """Return the ledgers that no split reads, except ledgers of the compacted view.
+
+    If the ledgers of a topic partition are unknown, the result has no ledgers of this topic partition.
+    """
     from pyspark_pulsar.inspect.segments import segments_of
     from pyspark_pulsar.read.bounds.timestamps import resolve_windows
 
@@ -94,7 +97,10 @@ def totals(splits: list[PlannedSplit]) -> str:
 
 
 def unknown(batch_plan: BatchPlan) -> list[str]:
-    """Return a line that names the topic partitions whose ledgers are unknown, or an empty list if there are none."""
+    """Return a list with one line, which names the topic partitions whose ledgers are unknown.
+
+    If all ledgers are known, the list is empty.
+    """
     from pyspark_pulsar.read.location import RowLocation
 
     names = [

@@ -53,7 +53,7 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 def _number(_: click.Context, __: click.Parameter, text: str | None) -> float | None:
-    """Parse a number, which may end in a unit.
+    """Parse a number, which can end in a unit.
 
     The units are `k`, `M`, `G` and `T` for powers of 1000, and `Ki`, `Mi` and `Gi` for powers of 1024.
     """

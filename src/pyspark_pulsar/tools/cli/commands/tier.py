@@ -164,7 +164,7 @@ def run(
 @tier_arguments
 @click.option("--json", "as_json", is_flag=True, help="One JSON object per line for each topic partition.")
 def status(*, as_json: bool, **arguments: Any) -> None:
-    """Show how much of each TOPIC is in its table, and the ledgers, bytes and seconds that are still missing."""
+    """Show how much of each TOPIC is in its table, and how many ledgers, bytes and seconds the table still lacks."""
     from pyspark_pulsar.history.tiering.status import tier_status
     from pyspark_pulsar.tools.cli.output.tier_tables import print_lines, print_table
 
@@ -261,9 +261,9 @@ def drop(*, keep_files: bool, yes: bool, **arguments: Any) -> None:
 def forget(*, yes: bool, **arguments: Any) -> None:
     """Remove the record in Pulsar that names the table of each TOPIC.
 
-    The next round then starts from scratch, in any catalog.
+    The next round then creates a new table in the configured catalog.
 
-    The table itself is not changed. The table has the only copy of messages that retention has removed from the topic.
+    The old table is not changed. The old table has the only copy of messages that retention has removed from the topic.
     """
     from pyspark_pulsar.client.admin.client import AdminClient
     from pyspark_pulsar.history.tiering.topic_note import remove_note
@@ -326,9 +326,9 @@ def _topics(options: ReadOptions, arguments: dict[str, Any]) -> list[TopicName]:
 
 
 def _catalog(given: str) -> dict[str, str]:
-    """Return the option for the catalog, from JSON or from a file.
+    """Return the option `tierCatalog` from JSON text, or the option `tierCatalogSecrets` from a file.
 
-    Only a file may contain secrets, because all users of the machine can see arguments.
+    Only a file is allowed to contain secrets, because all users of the machine can see the arguments of a command.
     """
     if given.lstrip().startswith("{"):
         return {"tierCatalog": given}
@@ -362,7 +362,7 @@ def _stop_on_signals() -> Event:
 def _expose(address: str | None) -> tuple[TierMetrics, Exposition | None]:
     """Return the metrics of this process, and the server that exposes them.
 
-    The server is None without an address. Raises `OptionError` and `PrerequisiteMissing`.
+    If `address` is None, the server is None. Raises `OptionError` and `PrerequisiteMissing`.
     """
     from pyspark_pulsar.tools.monitoring.exposition import Exposition
     from pyspark_pulsar.tools.monitoring.tier_metrics import TierMetrics

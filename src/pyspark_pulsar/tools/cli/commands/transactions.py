@@ -112,7 +112,7 @@ def remove_journal(*, admin_url: str, yes: bool, **arguments: Any) -> None:
 def unblock(topic: str, service_url: str, settings: tuple[str, ...]) -> None:
     """Release messages of TOPIC that leftover rows hide.
 
-    Leftover rows arrived after their transaction was aborted. Such rows hide all later messages.
+    Leftover rows arrived after their transaction was aborted. Leftover rows hide all messages that arrived later.
 
     Open transactions stay open, so you can run this command at any time.
     """
@@ -153,7 +153,7 @@ def _named_journal(
 
     Raises:
         OptionError: An option has an unexpected value, or the checkpoint does not contain the query's id.
-        click.UsageError: There is neither a topic nor a journal.
+        click.UsageError: The arguments name neither a topic nor a journal.
 
     """
     from pyspark_pulsar.options import WriteOptions, parse_options

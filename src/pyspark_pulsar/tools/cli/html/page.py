@@ -102,7 +102,7 @@ for (const ledger of document.querySelectorAll("g.ledger")) {
 def segments_page(survey: Survey, now_ms: int | None = None) -> str:
     """Return the page as one file that loads nothing from other servers.
 
-    `now_ms` is the time of the page in Unix milliseconds. By default, it is the present time.
+    `now_ms` is the time of the page in Unix milliseconds. The default is the present time.
     """
     now = datetime.now(UTC) if now_ms is None else moment(now_ms)
     topics = printable(", ".join(dict.fromkeys(str(lane.partition.topic) for lane in lanes_of(survey))))

@@ -1,8 +1,8 @@
 """A picture of ledgers, with a lane for each topic partition, and two bars for each ledger.
 
 The upper bar shows the time in which the ledger was written, on one time axis for all lanes. The lower bar shows the
-size of the ledger, on one scale for all lanes, in the order of the ledgers. A bar that would be too short to see is
-drawn longer, and has an edge.
+size of the ledger, on one scale for all lanes. The lower bars of a lane are drawn one after another, in the order of
+the ledgers. A bar that would be too short to see is drawn longer, and has an edge.
 
 The picture is SVG text, which needs the styles of the module `page`.
 """
@@ -42,7 +42,10 @@ class _Canvas:
     line: Timeline
     width: float
     before: int
-    """A time before all other times. The bar of a ledger with an unknown opening time begins at this time."""
+    """A time that is earlier than all known times of ledgers and tables.
+
+    If the opening time of a ledger is unknown, the bar of the ledger begins at this time.
+    """
     now: int
     bytes_of_one: float
     """The bytes that one pixel of the lower bars represents."""
@@ -58,7 +61,8 @@ def size_scale(survey: Survey) -> str:
 def picture(survey: Survey, now_ms: int | None = None) -> str:
     """Return the picture as one `<svg>` element.
 
-    Each ledger, and each part of a table, is a `<g class="ledger">`. Its attribute `data-tip` contains its numbers.
+    Each ledger, and each part of a table, is an element `<g class="ledger">`. The attribute `data-tip` of the element
+    contains the numbers of the ledger or of the part.
     """
     lanes = lanes_of(survey)
     canvas = _canvas(survey, now_ms)
@@ -125,7 +129,8 @@ def _canvas(survey: Survey, now_ms: int | None) -> _Canvas:
     moments += [moment_ms for part in survey.tables for moment_ms in part.published or ()]
     now = max([now_ms if now_ms is not None else time.time_ns() // 1_000_000, *moments])
     first = min([now, *moments])
-    # A ledger with an unknown opening time gets a visible length.
+    # The axis begins earlier than all known times, so that the bar of a ledger with an unknown opening time has a
+    # visible length.
     before = first - max(1, (now - first) // 12)
     width = _width(survey)
     line = Timeline.from_moments([before, *moments, now], width)
@@ -212,7 +217,7 @@ def _bar(canvas: _Canvas, segment: Segment, top: int, size: tuple[float, float])
 
 
 def _size_bar(segment: Segment, top: int, size: tuple[float, float]) -> str:
-    """Return the bar for the size of a ledger, which is below the ledger's bar. For an empty ledger, return a ring."""
+    """Return the lower bar of a ledger, which shows the ledger's size. For an empty ledger, return a ring."""
     x, length = size
     if not segment.ledger.size:
         radius = _EMPTY / 2 - 1
@@ -234,9 +239,9 @@ def _view(canvas: _Canvas, segment: Segment, own: list[Segment], top: int) -> st
 
 
 def _table_bar(canvas: _Canvas, part: TablePart, top: int) -> str:
-    """Return the bar of one part of a table, at the publish times of its rows.
+    """Return the bar of one part of a table, from the first to the last publish time of the part's rows.
 
-    The ledgers that contained these rows may have been removed.
+    The picture may have no ledgers at these times, because the ledgers of the rows may have been removed.
     """
     first, last = part.published or (canvas.before, canvas.now)
     start = canvas.line.place(first)

@@ -12,7 +12,7 @@ _STEPS: Final = (
     1, 10, 100, _SECOND, 5 * _SECOND, 15 * _SECOND, _MINUTE, 5 * _MINUTE, 15 * _MINUTE, _HOUR, 3 * _HOUR, 6 * _HOUR,
     12 * _HOUR, _DAY, 2 * _DAY, 7 * _DAY, 14 * _DAY, 28 * _DAY, 91 * _DAY, 364 * _DAY,
 )  # fmt: skip
-"""Distances between two ticks, in milliseconds. Longer distances are multiples of the last one."""
+"""The possible distances between two ticks, in milliseconds. A longer distance is a multiple of the last distance."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,15 +25,15 @@ class Timeline:
 
     @classmethod
     def from_moments(cls, moments: Iterable[int], width: float) -> Timeline:
-        """Return a line for at least one moment."""
+        """Return a line from the earliest to the latest of `moments`, which contains at least one moment."""
         known = list(moments)
         return cls(min(known), max(known), width)
 
     def place(self, moment: int) -> float:
         """Return the position of a moment.
 
-        A moment outside of the line has the position of the nearer end. If the line has only one moment, the position
-        is the right end.
+        A moment outside of the line has the position of the nearer end. If `first` and `last` are equal, the position
+        of every moment is the right end.
         """
         span = self.last - self.first
         if span == 0 or moment >= self.last:
@@ -43,9 +43,8 @@ class Timeline:
     def ticks(self, least_gap: float) -> Sequence[tuple[int, float]]:
         """Return the moment and the position of each tick.
 
-        The ticks are round moments at equal distances, with enough room for their labels, and the last moment.
-
-        The last moment need not be round. `least_gap` is the width of a label.
+        The ticks are at round moments at equal distances. The last tick is at the last moment of the line, even if this
+        moment is not round. `least_gap` is the smallest distance between two ticks, which is the width of a label.
         """
         least = (self.last - self.first) * least_gap / self.width
         step = next((step for step in _STEPS if step >= least), 0) or _multiple(least)

@@ -31,7 +31,7 @@ class PrintableTable(Table):
     """A table that escapes control characters in its cells, because names are untrusted input."""
 
     def add_cells(self, *cells: str | Text) -> None:
-        """Add a row."""
+        """Add a row with these cells."""
         self.add_row(*map(_cell, cells))
 
 

@@ -26,7 +26,8 @@ WORKPLACE_PREFIX = ".unpack-"
 class ServerArtifact:
     """A distribution of one version of Pulsar.
 
-    `size` is the archive's size in bytes, and `sha512` its checksum in hex. `folder` is its only top-level folder.
+    `size` is the archive's size in bytes, and `sha512` is the archive's checksum in hexadecimal. `folder` is the only
+    top-level folder in the archive.
     """
 
     group: str
@@ -72,8 +73,8 @@ def archive_is_whole(artifact: ServerArtifact, archive: Path) -> bool:
 def unpacked_is_whole(server: Pinned, home: Path) -> bool:
     """Return whether `home` contains exactly this server, and all files have their full size.
 
-    Only sizes are compared, and not contents, so this takes about 10 ms for the 400 files of Pulsar. Additional files
-    are allowed.
+    Only sizes are compared, and not contents, so the comparison takes about 10 ms for the 400 files of Pulsar.
+    Additional files are allowed.
     """
     try:
         listing = json.loads((home / _LISTING).read_text())
@@ -92,7 +93,8 @@ def unpack(artifact: ServerArtifact, archive: Path, home: Path) -> None:
     home.parent.mkdir(parents=True, exist_ok=True)
     with workplace_in(home.parent) as workplace:
         with tarfile.open(archive) as packed:
-            # Python before 3.11.4 has no filters, so there only the checksum protects against a harmful archive.
+            # Python before 3.11.4 has no filters. With these versions, only the checksum protects against a harmful
+            # archive.
             packed.extraction_filter = getattr(tarfile, "data_filter", None)
             packed.extractall(workplace)  # noqa: S202 - checksummed, and filtered where Python can
         unpacked = workplace / artifact.folder
@@ -107,7 +109,10 @@ def unpack(artifact: ServerArtifact, archive: Path, home: Path) -> None:
 
 @contextlib.contextmanager
 def workplace_in(folder: Path) -> Iterator[Path]:
-    """Yield a new folder in `folder`, and delete it at the end. After a crash, the next fetch deletes it."""
+    """Yield a new folder in `folder`, and delete the new folder at the end.
+
+    After a crash, the next call of `fetch_server` deletes the new folder.
+    """
     workplace = Path(tempfile.mkdtemp(prefix=WORKPLACE_PREFIX, dir=folder))
     try:
         yield workplace

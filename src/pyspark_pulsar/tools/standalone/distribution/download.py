@@ -36,13 +36,13 @@ def fetch_server(
 ) -> Path:
     """Return the folder of a server, with Pulsar's `bin`, `conf` and `lib`. Download the server first if necessary.
 
-    Several processes may call this function at the same time. One process downloads, and the others wait. An incomplete
-    or damaged copy is downloaded again. Progress is printed to standard error, as a bar on a terminal, and otherwise as
-    one line.
+    Several processes can call this function at the same time. One process downloads, and the other processes wait. An
+    incomplete or damaged copy is downloaded again. Progress is printed to standard error, as a bar on a terminal, and
+    otherwise as one line.
 
     Args:
         server: The version to fetch.
-        cache: The folder for all servers; `cache_root` by default.
+        cache: The folder of the cache; `cache_root` by default. Servers are in its folder `server`.
         deadline_seconds: The longest duration.
 
     Raises:
@@ -127,7 +127,7 @@ def _assemble(server: ServerLibraries, folder: Path, repository: Path, deadline:
                 shutil.rmtree(made / "lib")
             else:
                 break
-        # Copy only this program, because the other programs need libraries that only distributions contain.
+        # Copy only the program `pulsar`, because the other programs need libraries that only distributions contain.
         (made / "bin").mkdir()
         shutil.copy2(base / "bin" / "pulsar", made / "bin")
         shutil.copytree(base / "conf", made / "conf")

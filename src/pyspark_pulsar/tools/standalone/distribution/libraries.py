@@ -1,4 +1,4 @@
-"""A server that is assembled from libraries on Maven Central, each of them pinned by its checksum.
+"""A server that is assembled from libraries on Maven Central. The checksum of each library is pinned.
 
 Maven Central has the libraries of each version, but not the distribution of each version. Each list in `pinned` names
 all libraries of one server, with one library per line: `group:artifact:version[:classifier] size sha256`. Fetching a
@@ -51,7 +51,7 @@ class Library:
 
     @property
     def file_with_group(self) -> str:
-        """The name of the jar's file in the server's folder `lib`, which is the same in Pulsar's distributions."""
+        """The name of the jar's file in the server's folder `lib`. Pulsar's distributions use the same file name."""
         return f"{self.group}-{self.file}"
 
     @property
@@ -67,7 +67,7 @@ class Library:
 
 @dataclass(frozen=True)
 class ServerLibraries:
-    """A server of `version`. Its start script and configuration are from the distribution `base`."""
+    """A server of Pulsar `version` whose start script and configuration are from the distribution `base`."""
 
     version: str
     base: ServerArtifact
@@ -126,7 +126,8 @@ def library_is_whole(library: Library, jar: Path) -> bool:
 def copy_libraries(server: ServerLibraries, repository: Path, target: Path) -> None:
     """Copy the libraries from Maven's local `repository` into the new folder `target`.
 
-    A jar that does not match its pinned checksum is deleted from the repository, because Maven would use the jar again.
+    A jar that does not match its pinned checksum is deleted from the repository, because otherwise Maven would use the
+    jar again.
 
     Raises:
         StandaloneFailed: Some jars do not match their pinned checksums. The error names all of these jars.

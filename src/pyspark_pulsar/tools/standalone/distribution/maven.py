@@ -38,7 +38,7 @@ def run_maven(
         repository: The folder of the local repository.
         wanted: The name of the download, for error texts.
         arrived: A function that returns the number of bytes that have arrived.
-        follow: A function that receives this number four times a second.
+        follow: A function that receives the number of arrived bytes, four times a second.
         deadline: The time at which Maven is killed, in seconds of the monotonic clock.
 
     Raises:

@@ -29,7 +29,7 @@ PULSAR_OFFLOADERS = ServerArtifact(
     ),
     folder="apache-pulsar-offloaders-4.0.8",
 )
-"""The distribution with which a broker moves ledgers to tiered storage.
+"""The distribution of the plugins with which a broker offloads ledgers to tiered storage.
 
 The broker's setting `offloadersDirectory` must be the folder `offloaders` of this distribution.
 """
@@ -66,7 +66,7 @@ NEWEST_VERSION = "4.2.4"
 
 
 def server_of(version: str) -> ServerArtifact | ServerLibraries:
-    """Return the server of `version`. Raises OptionError with a list of the available versions."""
+    """Return the server of `version`. If the version is not available, OptionError names the available versions."""
     try:
         return _SERVERS[version]
     except KeyError:
