@@ -16,7 +16,7 @@ BookKeeper use the same checksum."""
 
 @dataclass(frozen=True, slots=True)
 class RowDigest:
-    """The number of rows, and the sum of their hashes. The sum is None if the rows were only counted.
+    """The number of rows, and the sum of their hashes. The sum is None if no hashes were computed.
 
     For rows in several parts, the sum of the digests of all parts is the digest of all rows.
     """
