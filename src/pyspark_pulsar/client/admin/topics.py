@@ -36,7 +36,7 @@ class Topics:
     def of_namespace(self, namespace: Namespace, *, system: bool = False) -> frozenset[TopicName]:
         """List all persistent and non-persistent topics of a namespace, with three requests.
 
-        The list contains partitioned topics without their partitions.
+        The list contains a partitioned topic once, without the topic's partitions.
 
         Args:
             namespace: The namespace.

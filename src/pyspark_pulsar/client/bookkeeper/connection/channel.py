@@ -122,7 +122,7 @@ class BookieChannel:
 
     @property
     def phase(self) -> str:
-        """Return words for the current phase with a space at the end, or an empty string if the connection is open."""
+        """Return the phase as words for errors, with a space at the end. An open connection has an empty string."""
         if self._authenticates():
             return "during authentication "
         return "" if self.is_open else "during the TLS handshake "
@@ -156,8 +156,8 @@ class BookieChannel:
         """Process received bytes.
 
         Returns:
-            The received bytes of answers of version 2, which can begin and end anywhere in an answer.
-            The bytes to send to the bookie.
+            A tuple. The first value is the received bytes of version 2, which can begin and end anywhere in an answer.
+            The second value is the bytes to send to the bookie.
 
         """
         if self._state is _State.TLS_REQUESTED:
@@ -215,7 +215,7 @@ class BookieChannel:
         return bytes(plain), outgoing + self._outgoing.read()
 
     def _check_version(self, plain: bytes) -> bytes:
-        """Return the bytes. Raise `PermissionDenied` if the first frame is a refusal after the handshake."""
+        """Return the bytes. If the first frame after the handshake is a refusal, raise `PermissionDenied`."""
         if self._speaks_version_2:
             return plain
         self._answers += plain
