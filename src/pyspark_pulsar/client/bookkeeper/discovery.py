@@ -27,8 +27,7 @@ _BUSY: Final = response_status.describe(response_status.TOO_MANY_REQUESTS)
 
 
 class GuessedWriteSets:
-    """Guessed write sets of a ledger. The first call of `at` guesses, and the first call after `renew` guesses
-    again."""
+    """Guessed write sets of a ledger. The first call of `at` makes a guess. `renew` discards the guess."""
 
     may_change = True
 

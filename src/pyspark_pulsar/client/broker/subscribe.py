@@ -10,7 +10,8 @@ This module never creates a topic.
     `abandon`         | CLOSE_CONSUMER, which brokers accept even before the consumer is open
     `end`             | waits until the consumer is open, sends CLOSE_CONSUMER, and waits for the answer
 
-After `begin_subscribe`, the caller must call `consumer`, `abandon` or `end`, even after an error in between.
+After `begin_subscribe`, the caller must call `consumer`, `abandon` or `end`, even if the caller's own code fails in
+between.
 
 Protocol: CommandSubscribe.
 """
@@ -102,8 +103,8 @@ class PendingSubscription:
     def end(self, wait_seconds: float) -> None:
         """Wait until the broker has opened the consumer, close the consumer, and wait for the broker's answer.
 
-        Each wait lasts at most `wait_seconds`. Errors of the broker are ignored. Before the broker has closed the
-        consumer, an exclusive subscription refuses its next consumer.
+        Each wait lasts at most `wait_seconds`. Errors of the broker are ignored. An exclusive subscription refuses
+        another consumer until the broker has closed this consumer.
         """
         try:
             self.consumer(wait_seconds).close(wait_seconds)

@@ -37,11 +37,12 @@ class TopicOwners:
 
         Args:
             connections: The client's connections, which also send the lookups.
-            listener_name: The advertised listener whose addresses brokers return, or None if the default is wanted.
+            listener_name: The advertised listener whose addresses brokers return. With None, brokers choose the
+                listener.
             uses_tls: Whether to connect to the addresses for TLS.
             request_seconds: Time limit of one lookup, in seconds.
-            seconds_left: A function that returns how many of the given seconds remain. If no time remains, it raises
-                `DeadlineExceeded`.
+            seconds_left: A function that shortens a number of seconds to the client's remaining time. If no time
+                remains, the function raises `DeadlineExceeded`.
 
         """
         self._connections = connections
