@@ -64,8 +64,7 @@ class ChunkedMessages:
     """Messages with their last chunk in the range, and messages that will never be complete."""
 
     def add(self, name: bytes, first: tuple[int, int] | None) -> None:
-        """Add a message to `open`, with the ledger id and entry id in `first`. If `first` is None, add it to
-        `ended`."""
+        """Add a message to `open`, with the ids in `first`. If `first` is None, add the message to `ended`."""
         if first is None:
             self.ended.add(name)
         else:
