@@ -66,7 +66,7 @@ class DecoderPool:
     def give_back(
         self, key: Hashable, decoder: Decoder, known_schemas: Mapping[bytes, SchemaInfo | None]
     ) -> None:
-        """Put a decoder into the pool after it has returned all rows of its range.
+        """Put a decoder into the pool, after the decoder has returned all rows of its range.
 
         Args:
             key: The query, and all options with which the decoder was created.

@@ -73,7 +73,7 @@ class PayloadRows:
         self._fetch_schema = fetch_schema
 
     def decode(self, rows: pa.RecordBatch, payloads: pa.Array) -> pa.RecordBatch:
-        """Decode messages that are stored as payloads. Return their value columns and `BAD_COLUMN`.
+        """Decode messages that are stored as payloads. Return the value columns and `BAD_COLUMN`.
 
         Args:
             rows: The messages, with `NEEDED_COLUMNS`.
@@ -86,7 +86,7 @@ class PayloadRows:
         return self.decode_columns(_with_payloads(rows, payloads), _BYTES)
 
     def decode_columns(self, rows: pa.RecordBatch, written: PayloadSchema) -> pa.RecordBatch:
-        """Decode messages that are stored as columns of another schema. Return their value columns and `BAD_COLUMN`.
+        """Decode messages that are stored as columns of another schema. Return the value columns and `BAD_COLUMN`.
 
         Args:
             rows: The messages, with the columns that `entries_of` accepts and `NEEDED_COLUMNS`.
@@ -157,7 +157,7 @@ class PayloadRows:
 def entries_of(
     rows: pa.RecordBatch, written: PayloadSchema, version: int | None, *, batching: str = "default"
 ) -> Iterator[bytes]:
-    """Encode rows as messages, and yield their entries as a bookie stores them, in the order of the rows.
+    """Encode rows as messages, and yield the entries in the order of the rows, as a bookie stores entries.
 
     If the optional boolean column `__tombstone` is true, the row becomes a message with a null value. For a primitive
     schema, or a key-value schema with the encoding SEPARATED, a null in `value` also means a null value. For the

@@ -57,7 +57,7 @@ def within_slots(rows: pa.RecordBatch, slots: tuple[int, int]) -> pa.BooleanArra
 
     Args:
         rows: Rows with the `SLOT_COLUMNS`, in the types that reads return.
-        slots: The selected hash slots, from the first (inclusive) to the second (exclusive).
+        slots: The selected hash slots: the first slot (inclusive) and the end (exclusive).
 
     """
     return pa.record_batch(_kernel.within_slots(rows.select(SLOT_COLUMNS), *slots)).column(0)

@@ -135,7 +135,7 @@ class Topics:
         partitions = self.partitions(topic)
         if partitions is None:
             return False
-        # After this process closes its producers and consumers, brokers need a moment to remove them.
+        # After this process closes its producers and consumers, brokers need a moment to remove these clients.
         return retry(
             lambda: self.delete(topic, partitioned=partitions > 0),
             CatalogUnsupported,

@@ -77,7 +77,7 @@ class TransactionOutcomes:
         self._fault: PulsarError | None = None
 
     def aborted(self, transactions: Sequence[TransactionId]) -> Mapping[TransactionId, bool]:
-        """Return for each transaction whether it was aborted.
+        """Return a mapping from each transaction to True if the transaction was aborted, and otherwise to False.
 
         Args:
             transactions: The transactions. All messages of the transactions must be before the log end that the broker

@@ -20,7 +20,7 @@ class InFlightRead:
     tried: dict[str, str] = field(default_factory=dict)
     """The answers of bookies that did not return the entries, by bookie id."""
     batch: int | None = None
-    """The request id of a BATCH_READ, for which the bookie chooses how many of `entries` to return.
+    """The request id of a BATCH_READ in which the bookie chooses how many of `entries` to return.
 
     A read of groups or single entries has the value None."""
     pauses: int = 0

@@ -24,7 +24,8 @@ class ReadState:
     ahead: int
     """The first entry in the state "ahead". Entries from `ahead` on are in no read except a BATCH_READ."""
     end: int
-    """The first entry that no bookie returns. Until a missing entry is found, the first entry after the range."""
+    """The first entry that no bookie returns. If no entry is missing so far, the value is the first entry after the
+    range."""
     entry_bytes: int
     """The estimated mean entry size in bytes, at least 1. The estimate is the larger of two values: the planned size,
     and the mean size in the last batch."""

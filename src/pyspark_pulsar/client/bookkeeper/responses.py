@@ -17,7 +17,7 @@ _NOT_UNDERSTOOD: Final = (response_status.BAD_REQUEST, response_status.BAD_VERSI
 
 
 class ReadResponses:
-    """A processor for the events of `BookieConnections.wait` that requests missing entries again."""
+    """A processor of the events from `BookieConnections.wait`. The processor requests missing entries again."""
 
     def __init__(
         self,

@@ -24,7 +24,8 @@ class WriteSet:
 
     first_entry: int
     holders: tuple[tuple[str, ...], ...]
-    """The bookies of entry `e` are `holders[e % len(holders)]`. A reader requests from the first bookie first."""
+    """The bookies of entry `e` are `holders[e % len(holders)]`. A reader sends the first request to the first
+    bookie."""
     others: tuple[str, ...] = ()
     """Further bookies to request an entry from if none of `holders` has the entry."""
 

@@ -211,7 +211,7 @@ class BrokerClient:
     # Requests
 
     def partition_count(self, topic: TopicName, *, create: bool = False) -> int:
-        """Return the number of partitions of the topic, or 0 if it is not partitioned.
+        """Return the number of partitions of the topic, or 0 if the topic is not partitioned.
 
         Args:
             topic: The topic.

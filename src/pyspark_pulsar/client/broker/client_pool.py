@@ -17,7 +17,7 @@ also closes the consumer or producer. An idle client can have outdated owners of
 refuses requests, and `BrokerClient` then looks up the topic again.
 
 Each process has one pool. A process that is forked after a client was lent would share the sockets of this client.
-Spark avoids this, because it forks its workers from a process that runs no task.
+Spark avoids shared sockets, because Spark forks workers from a process that runs no task.
 """
 
 from __future__ import annotations

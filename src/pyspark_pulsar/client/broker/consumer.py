@@ -12,9 +12,9 @@
 A consumer receives each entry once. To continue after `ConnectionFailed`, the caller opens another consumer that starts
 after the last entry that `take` returned.
 
-On one connection, an answer arrives after all entries that the broker sent earlier. A full connection receives nothing
-(see the module `connection`). Therefore `await_log_end` removes entries from a full connection while waiting for the
-answer. `take` returns these entries later, in the same order.
+On one connection, an answer arrives after all entries that the broker sent before the answer. A full connection
+receives nothing (see the module `connection`). Therefore `await_log_end` removes entries from a full connection while
+waiting for the answer. `take` returns these entries later, in the same order.
 
 Protocol: CommandFlow, CommandGetLastMessageId, CommandAck, CommandCloseConsumer.
 """

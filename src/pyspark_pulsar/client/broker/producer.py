@@ -1,4 +1,4 @@
-"""A producer on one topic partition. It sends frames, and receives their receipts in the same order.
+"""A producer on one topic partition. The producer sends frames, and receives the receipts in the same order.
 
     state   | activity                              | event                                           | next state
     opening | PRODUCER is sent, with the name that  | PRODUCER_SUCCESS                                | open
@@ -98,7 +98,7 @@ class Producer:
             topic: The topic partition.
             producer_id: An id that no other producer of `client` has, on any of its connections.
             info: The schema of the messages, or None if the messages are bytes without a schema.
-            timeout_seconds: Maximum time for which the oldest frame may be unconfirmed.
+            timeout_seconds: Maximum time in seconds for which the oldest frame can be unconfirmed.
             encrypted: Whether the producer encrypts its messages. Some namespaces accept only such producers.
             exclusive: Whether to fence all other producers of the topic. If another client fences the topic later, this
                 producer fails with `WriterFenced`.
@@ -109,8 +109,8 @@ class Producer:
                 for a moment after it has loaded a topic.
             before_sending: A function that is called before frames are sent. If the function raises an error, the
                 frames are not sent.
-            keep_for: The name of a durable subscription, which the broker creates if it is missing. The topic retains
-                messages until this subscription acknowledges the messages.
+            keep_for: The name of a durable subscription, which the broker creates if the subscription is missing. The
+                topic retains messages until this subscription acknowledges the messages.
             name: The producer name that the user chose; None lets the broker choose a name. A user who chooses the name
                 also chooses the sequence ids. The broker can already know sequence ids from earlier producers of this
                 name.

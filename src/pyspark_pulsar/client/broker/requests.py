@@ -99,7 +99,8 @@ def owner_of(answer: wire.CommandLookupTopicResponse, where: str, *, tls: bool) 
         tls: Whether to return the address for TLS.
 
     Raises:
-        OptionError: The broker has an address only with TLS, or only without TLS, and `tls` demands the other kind.
+        OptionError: The broker has only an address with TLS and `tls` is False, or only an address without TLS and
+            `tls` is True.
         ProtocolError: The address is malformed.
 
     """

@@ -95,7 +95,7 @@ class Cursor(OpenConsumer):
         """Return the first position that the cursor has not passed.
 
         Raises:
-            ProtocolError: The broker does not report positions of cursors, because it is older than Pulsar 2.8.
+            ProtocolError: The broker does not report positions of cursors, because the broker is older than Pulsar 2.8.
             PulsarError: The broker refused the request, or the connection failed.
 
         """
@@ -163,8 +163,7 @@ def hold_cursor(
     try:
         cursor.subscribe(topic, subscription, is_replicated=is_replicated)
     except BaseException:
-        # If the broker was only slow, it may still open the consumer. The next attempt would then raise
-        # `SubscriptionBusy`.
+        # A slow broker can still open the consumer. The next attempt would then raise `SubscriptionBusy`.
         cursor.close()
         client.forget_owner(topic)
         raise

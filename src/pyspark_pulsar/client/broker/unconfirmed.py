@@ -5,8 +5,8 @@ This module does no I/O. A frame passes through these states in order, and recei
     held       The last chunk of a chunked message waits here until all earlier frames are confirmed.
     unsent     The frame has not been sent on the current connection. `take` returns the frame.
     sent       The frame has been sent on the current connection, but its receipt has not arrived.
-    confirmed  The topic has stored the frame, unless the topic is non-persistent. When all frames of the same `add` are
-               confirmed, they are removed.
+    confirmed  The topic has stored the frame, unless the topic is non-persistent. When all frames of one call of `add`
+               are confirmed, these frames are removed.
 
 The meaning of a receipt depends on its sequence id, compared with the id of the oldest unconfirmed frame:
 
@@ -31,7 +31,7 @@ chunk is not sent until all earlier frames are confirmed:
 
     The connection breaks before the last chunk was sent    No reader has received the whole message. All chunks are
                                                             sent again as a new message with a new uuid, including
-                                                            confirmed chunks. No chunk counts as tried.
+                                                            confirmed chunks. `tried` counts no new chunk.
     The connection breaks after the last chunk was sent     Only the last chunk is sent again. If the last chunk is
                                                             already stored, all readers recognize the repetition.
 
@@ -105,7 +105,8 @@ class Unconfirmed:
         self._pending: deque[_Pending] = deque()
         self._progress_at = 0.0
         self.nbytes = 0
-        """Total bytes of all groups with an unconfirmed frame. A group counts with all its frames."""
+        """Total bytes of all groups with an unconfirmed frame. A group counts with all its frames, including confirmed
+        frames."""
 
     def __bool__(self) -> bool:
         return bool(self._pending)

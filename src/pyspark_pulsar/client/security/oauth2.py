@@ -35,7 +35,7 @@ _log: Final = logging.getLogger(__name__)
 
 _CONNECT_SECONDS, _READ_SECONDS = 10.0, 30.0
 _REQUEST_SECONDS: Final = 60.0
-"""Maximum time for both requests to the provider together: for its configuration and for the token."""
+"""Maximum time for both requests to the provider together: for the configuration and for the token."""
 _MOST_TOKENS: Final = 64
 """Maximum number of flows whose tokens this process caches. Each new secret is another flow and needs an entry."""
 _FRESH_PART: Final = 0.9

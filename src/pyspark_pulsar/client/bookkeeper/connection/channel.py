@@ -25,12 +25,13 @@ open connection carries requests for entries and their answers.
                    | after TLS, first a frame of version 3    |                                     | `PermissionDenied`
 
 TLS is negotiated on the plain port: a START_TLS request of the protocol's version 3, its answer, then the handshake.
-All later messages have version 2, the version of connections without TLS. Source: `PerChannelBookieClient`,
-`AuthHandler` and `BookieRequestProcessor` of BookKeeper 4.17.
+After the handshake, requests and their answers have version 2, like all messages without TLS. Source:
+`PerChannelBookieClient`, `AuthHandler` and `BookieRequestProcessor` of BookKeeper 4.17.
 
-A bookie with an authentication provider can require more than TLS from its clients. After the handshake, such a bookie
-sends an unsolicited answer of version 3 to START_TLS, and leaves the connection open. To a client without a password,
-this answer is a refusal. A client with a password ignores this answer, because the client authenticates next.
+A bookie with an authentication provider can require more than TLS from its clients. After the handshake, a bookie with
+this requirement sends an unsolicited answer of version 3 to START_TLS, and leaves the connection open. To a client
+without a password, this answer is a refusal. A client with a password ignores this answer, because the client
+authenticates next.
 
 Authentication is SASL with DIGEST-MD5, in AUTH messages of version 2. A bookie does not answer a wrong proof. So the
 client requests an entry immediately after the proof. If the proof was wrong, the bookie refuses the entry.

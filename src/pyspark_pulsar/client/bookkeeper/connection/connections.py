@@ -59,7 +59,7 @@ class _BookieConnection:
     outgoing: bytearray = field(default_factory=bytearray)
     """The bytes to send, after encryption."""
     quiet_seconds: float = 0.0
-    """The seconds that calls of `wait` waited for this connection since its last progress."""
+    """The seconds for which calls of `wait` have waited for this connection without progress."""
     mask: int = 0
 
 

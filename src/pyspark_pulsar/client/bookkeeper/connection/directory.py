@@ -45,7 +45,8 @@ class Directory:
     addresses: Mapping[str, str]
     """The `host:port` of each bookie, by bookie id."""
     fault: PulsarError | None = None
-    """The first failed request, which can be the reason for missing addresses. None if no request failed."""
+    """The error of the first failed request, which can be the reason for missing addresses. None if no request
+    failed."""
 
 
 class KnownDirectories:

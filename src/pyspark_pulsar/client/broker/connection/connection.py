@@ -72,8 +72,8 @@ from pyspark_pulsar.errors import ConnectionFailed, DeadlineExceeded, PulsarErro
 from pyspark_pulsar.runtime import Future, threading, time
 
 KEEP_ALIVE_SECONDS = 30.0
-# A paused connection does not read the broker's pings, so it cannot answer them. A broker closes a connection from
-# which it has received nothing for two of its keep-alive intervals (30 s by default).
+# A paused connection does not read the broker's pings, so the connection cannot answer the pings. A broker closes a
+# connection after two of the broker's keep-alive intervals (30 s by default) without input.
 PAUSED_PING_SECONDS = 1.0
 _LEAST_SECONDS = 0.05
 
