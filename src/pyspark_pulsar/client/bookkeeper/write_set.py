@@ -35,7 +35,7 @@ class WriteSet:
 
     @property
     def everyone_holds_all(self) -> bool:
-        """Return whether each holder stores all entries, so that one request can be for many consecutive entries."""
+        """Return whether each holder stores all entries. If so, one request can be for many consecutive entries."""
         return self.period == 1
 
     @property

@@ -193,7 +193,7 @@ class Producer:
         except BaseException as fault:
             connection.remove_producer(self.producer_id)
             if isinstance(fault, DeadlineExceeded) or not isinstance(fault, PulsarError):
-                # The broker may open the producer later, or it opened the producer while this thread was interrupted.
+                # The broker can open the producer later, or has opened the producer while this thread was interrupted.
                 with contextlib.suppress(ConnectionFailed):
                     connection.submit(*self._closing())
             self._client.forget_owner(self.topic)
@@ -212,7 +212,7 @@ class Producer:
         except ProducerBusy as busy:
             if not self.name:
                 raise
-            # The other producer of this name may belong to an earlier connection of this producer, or to an earlier
+            # The other producer of this name can belong to an earlier connection of this producer, or to an earlier
             # attempt of the task. Brokers need a moment to detect a broken connection.
             raise NotReady(
                 f"{busy}; if pulsar.producer.producerName is set, stop the other producer of this name, or set another "
@@ -402,7 +402,7 @@ class Producer:
 
     def _recover(self) -> None:
         self._client.forget_owner(self.topic)
-        # The producer may still be open on the broker, on a connection that other callers can use. The broker's answer
+        # The producer can still be open on the broker, on a connection that other callers also use. The broker's answer
         # arrives after the receipts and refusals of all sent frames.
         self.close()
         with self._changed:
@@ -417,7 +417,7 @@ class Producer:
             is_refused = isinstance(self._lost, NotReady)
         patience = max(0.1, oldest + self._timeout_seconds - time.monotonic())
         if is_refused:
-            # Opening the producer may succeed although the broker refuses its messages.
+            # Opening the producer can succeed although the broker refuses its messages.
             self._failures += 1
             time.sleep(self._client.seconds_left(min(pause_seconds(self._failures), patience)))
         try:

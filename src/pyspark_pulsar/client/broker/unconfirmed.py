@@ -21,7 +21,7 @@ A receipt without a position contains `-1:-1`. The broker's deduplication has re
 same producer name with an equal or higher sequence id is already stored. If this producer has already sent the same
 frame on an earlier connection, the receipt proves that the frame is stored. The proof holds because no other producer
 uses the name and ids, and because brokers store frames in order. For this proof, `tried` counts the unchanged frames of
-a group that may have reached a broker on an earlier connection.
+a group that were sent, and possibly received by a broker, on an earlier connection.
 
 `prepare_resend` makes all unconfirmed frames unsent for the next connection, so each message is stored at least once.
 
@@ -65,7 +65,7 @@ class _Pending:
     sent: int = 0
     """Number of frames that were sent on the current connection, or confirmed on an earlier connection."""
     tried: int = 0
-    """Number of unchanged frames that may have reached a broker on an earlier connection."""
+    """Number of unchanged frames that were sent, and possibly received by a broker, on an earlier connection."""
     attempts: int = 0
     """Number of times that a chunked message of the group was replaced by a new message."""
     first_sent: deque[tuple[int, float]] = field(default_factory=deque)

@@ -114,7 +114,7 @@ def _check(url: str) -> None:
         or place.scheme not in OBJECT_STORES + FOLDERS
         or not (place.netloc or place.path.strip("/"))
     ):
-        # The message does not quote the URL, which may contain a password.
+        # The message does not quote the URL, because the URL can contain a password.
         raise OptionError(
             "option 'tieredStorageUrl': expected s3://bucket, gs://bucket, az://container, file:///folder or "
             "hdfs://host:port/folder without user, query and fragment, got another form (not shown); set credentials "

@@ -1,6 +1,6 @@
 """The protocol of one connection to a bookie, without a socket: the caller passes input bytes and sends output bytes.
 
-A connection begins with TLS, if the options enable TLS. Authentication follows, if the options contain a password. An
+If the options enable TLS, a connection begins with TLS. If the options contain a password, authentication is next. An
 open connection carries requests for entries and their answers.
 
     state          | input                                    | output                              | next state
@@ -33,8 +33,8 @@ this requirement sends an unsolicited answer of version 3 to START_TLS, and leav
 without a password, this answer is a refusal. A client with a password ignores this answer, because the client
 authenticates next.
 
-Authentication is SASL with DIGEST-MD5, in AUTH messages of version 2. A bookie does not answer a wrong proof. So the
-client requests an entry immediately after the proof. If the proof was wrong, the bookie refuses the entry.
+Authentication is SASL with DIGEST-MD5, in AUTH messages of version 2. A bookie does not answer a wrong proof. Therefore
+the client requests an entry immediately after the proof. If the proof was wrong, the bookie refuses the entry.
 """
 
 from __future__ import annotations

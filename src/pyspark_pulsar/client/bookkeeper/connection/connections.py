@@ -197,7 +197,7 @@ class BookieConnections:
                 connection.stream.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
                 code = connection.stream.connect_ex(address)
             except OSError as refused:
-                # This happens for an IPv6 address on a machine without IPv6.
+                # An IPv6 address on a machine without IPv6 causes this error.
                 code, fault = -1, str(refused)
             else:
                 fault = os.strerror(code)

@@ -264,7 +264,7 @@ class Connection:
     def _dispatch_all(self, commands: list[bytes]) -> None:
         for data in commands:
             self._dispatch(wire.BaseCommand.FromString(data))
-        # Skip the loop if no entries wait. Thousands of consumers may exist only to request log ends, and such
+        # Skip the loop if no entries wait. Thousands of consumers can exist only to request log ends, and these
         # consumers never receive entries.
         if not self._transport.has_entries():
             return
@@ -286,7 +286,7 @@ class Connection:
         elif command.type == PING:
             self.send_bytes(frame(wire.BaseCommand(type=PONG, pong=wire.CommandPong())))
         elif command.type == AUTH_CHALLENGE:
-            # Renewing a token may be slow, so another thread answers.
+            # Renewing a token can be slow, so another thread answers.
             threading.Thread(
                 target=self._reauthenticate, name=f"{self._thread.name}-auth", daemon=True
             ).start()

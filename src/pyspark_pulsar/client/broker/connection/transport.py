@@ -156,7 +156,7 @@ def open_transport(
     Args:
         address: The address of the broker.
         seconds: Time limit for connecting and the TLS handshake together, in seconds.
-        security: The settings that contain the proxy, if a proxy is used.
+        security: The settings, which can contain a proxy.
         context: The TLS context, or None to connect without TLS.
 
     Raises:
