@@ -1,7 +1,7 @@
 """Requests to the admin REST API about schemas.
 
-The admin REST API represents a key-value schema as one JSON object with two documents: the schema of the key and the
-schema of the value.
+The admin REST API represents a key-value schema as one JSON object with two documents: the key's schema and the value's
+schema.
 
 Source of the resources: `SchemasResource` of Pulsar 4.0.8.
 """
