@@ -40,13 +40,15 @@ class Ledger:
     size: int
     """The size of all entries in bytes, without the bytes that bookies add."""
     opened_ms: int | None
-    """The time at which the previous ledger was closed. None if that ledger was deleted or its time is unknown."""
+    """The time at which the previous ledger was closed. None if the previous ledger was deleted, or if its time is
+    unknown."""
     closed_ms: int | None
     """The time at which the ledger was closed. None if the ledger is open, 0 if the time is unknown."""
     offload_id: str | None = None
     """The UUID of the ledger's complete copy in tiered storage. None if tiered storage has no complete copy."""
     metadata: LedgerMetadata | None = None
-    """The locations of the entries. None if the admin REST API returns no locations, so that readers query bookies."""
+    """The locations of the entries. None if the admin REST API returns no locations. Readers then find the locations by
+    requests to bookies."""
 
     @property
     def is_open(self) -> bool:

@@ -13,7 +13,7 @@ Answer = TypeVar("Answer")
 
 
 def pause_seconds(failures: int) -> float:
-    """Return a random pause before the next attempt, in seconds. The longest pause doubles from 0.1 s to 2 s.
+    """Return a random pause before a retry, in seconds. With each failure, the maximum doubles, from 0.1 s to 2 s.
 
     Args:
         failures: The number of failures in a row, at least 1.
@@ -30,8 +30,8 @@ def retry(
     Args:
         call: The function to call. Repeating the call must be safe.
         passing: The class of temporary errors. Only these errors cause a repetition.
-        seconds: A function that returns the time limit in seconds after an error. The time limit counts from the start
-            of the first call.
+        seconds: A function that maps a temporary error to the time limit in seconds. The time limit counts from the
+            start of the first call.
 
     Returns:
         The result of `call`.

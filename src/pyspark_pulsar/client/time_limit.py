@@ -1,4 +1,4 @@
-"""A time limit for calls that have none of their own, such as name lookups and reads of files on a network share."""
+"""A time limit for calls without their own time limit, such as name lookups and reads of files on a network share."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ SocketAddress = tuple[Any, ...]
 def within(seconds: float, work: Callable[[], Result], what: str) -> Result:
     """Call `work` on a daemon thread, and return its result.
 
-    The thread runs until `work` returns, even after the time limit. So almost every call of `work` must end by itself.
+    The thread runs until `work` returns, even after the time limit. To limit the number of threads, almost every call
+    of `work` must end by itself.
 
     Args:
         seconds: The time limit in seconds.

@@ -1,4 +1,7 @@
-"""Usable topics of a namespace. Queries on usable topics succeed even if the namespace also has unusable topics."""
+"""The topics of a namespace whose names this package can use.
+
+Queries on these topics succeed even if the namespace also contains topics with other names.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +29,7 @@ class TopicListing:
 def usable_topics(names: Iterable[str], namespace: Namespace) -> frozenset[TopicName]:
     """Parse the topic names in a broker's list, and omit names that this package cannot use.
 
-    If names are omitted, the first call for a namespace logs a warning in each process.
+    In each process, the first call that omits names of a namespace logs a warning.
     """
     topics, unusable = parse_listed(names)
     if unusable and namespace not in _warned_namespaces:

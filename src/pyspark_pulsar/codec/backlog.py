@@ -16,7 +16,7 @@ UNLIMITED: Final = 2**63 - 1
 
 @dataclass(frozen=True, slots=True)
 class CountedRange:
-    """The numbers of messages and bytes in the first part of a range, which ends at `end` (exclusive)."""
+    """The number of messages and bytes in the first part of a range. The part ends at `end` (exclusive)."""
 
     end: Position
     records: int
@@ -43,9 +43,9 @@ class Backlog:
         self._kernel = _kernel.Backlog(published_from=published_from)
 
     def add(self, entries: EntryBatch) -> tuple[int, int]:
-        """Count entries, and return how many messages and bytes were added.
+        """Count entries, and return the number of messages and the number of bytes in the counted entries.
 
-        `entries` is empty afterwards. Entries up to the last counted entry are ignored.
+        The call empties `entries`. Entries at or before the last counted entry are ignored.
         """
         number, last = len(entries), entries.last
         if last is None:
@@ -71,10 +71,10 @@ class Backlog:
     ) -> CountedRange:
         """Return the longest slice of the counted messages from `start` to `end` (exclusive) within both limits.
 
-        The slice ends inside an entry only for two reasons: `records` ends there, or the first entry alone is larger
-        than `size`. With `at_least_one`, the slice contains the first message even if the message is larger than
-        `size`. If all entries before `end` were counted, and no message is left between the slice and `end`, the slice
-        ends at `end`.
+        The slice ends inside an entry only if the limit `records` is reached inside this entry, or if the first entry
+        alone exceeds `size`. With `at_least_one`, the slice contains the first message even if the message is larger
+        than `size`. If all entries before `end` were counted, and no message is left between the slice and `end`, the
+        slice ends at `end`.
         """
         reached, messages, nbytes = self._kernel.take(
             start.as_tuple(), end.as_tuple(), messages=records, nbytes=size, at_least_one=at_least_one

@@ -44,7 +44,8 @@ class Changes:
     key: str | None
     """The value column that is the key of the table, or None if the table has no key."""
     separated: bool
-    """True if the key column contains the message's key. A message without a value then also has this column."""
+    """True if the key column contains the message's key, and not a field of the message's value. A separated key column
+    is set even for a message without a value."""
     columns: pa.Schema
     """The columns of the query: all value columns, then `COLUMNS`."""
 
@@ -96,7 +97,7 @@ class Changes:
     def _deleted(self, batch: pa.RecordBatch) -> pa.Array:
         """Return a boolean array: True for each row with a key and without a value.
 
-        If the key column is part of the value, a row with only this column is an upsert of nulls.
+        If the key column is part of the value, and all other value columns are null, the row is an upsert of nulls.
         """
         is_deleted = pc.is_valid(batch.column("__key"))
         ignored = {*COLUMNS.names, *((self.key,) if self.separated else ())}

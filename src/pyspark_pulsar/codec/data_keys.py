@@ -25,8 +25,8 @@ _OPTION = "pulsar.consumer.cryptoKeyReader"
 def check_key_options(options: ReadOptions) -> None:
     """Check that the package `cryptography` is installed if private keys are configured.
 
-    The check runs on the driver before any message is read. It does not read the key files, because only executors need
-    the files.
+    The check runs on the driver before any message is read. The check does not read the key files, because only
+    executors need the files.
 
     Raises:
         PrerequisiteMissing: The package is not installed.
@@ -50,7 +50,7 @@ class DataKeys:
         self._loaded: dict[str, RSAPrivateKey] = {}
 
     def unwrap(self, name: str, wrapped: bytes) -> bytes | str:
-        """Return the data key that was wrapped for the key `name`, or the reason why it cannot be unwrapped.
+        """Return the data key that was wrapped for the key `name`. If unwrapping fails, return the reason as a text.
 
         Raises:
             OptionError: A key file cannot be used.

@@ -64,7 +64,7 @@ class ChunkedMessages:
     """Messages with their last chunk in the range, and messages that will never be complete."""
 
     def add(self, name: bytes, first: tuple[int, int] | None) -> None:
-        """Add a message. `first` is None if the message has ended."""
+        """Add a message to `open`, with the ids in `first`. If `first` is None, add the message to `ended`."""
         if first is None:
             self.ended.add(name)
         else:
@@ -100,12 +100,12 @@ class EntryDecoder:
             topic: The full name of the topic, without the suffix of a partition.
             partition: The index of the partition; -1 for a topic without partitions.
             fetch_schema: A function that returns the registry's schema of a version, or None if the registry has no
-                schema. For `NO_VERSION`, it returns the latest schema. The decoder calls it between batches, at most
-                once per version.
+                schema. For `NO_VERSION`, the function returns the latest schema. The decoder calls the function between
+                batches, at most once per version.
             batch_rows: Number of rows in a full batch.
             start: The first position of the range, inclusive, or None if the range has no start.
             end: The position after the range, or None if the range has no end.
-            mode: What happens to bad rows, as in the option `mode`.
+            mode: The treatment of bad rows: a value of the option `mode`.
             query_identity: The role and the cluster of the query. Only queries of the same role and cluster share
                 decoders. With None, no decoder is reused.
             intake: The sources of data keys, earlier chunks and transaction outcomes.
@@ -164,9 +164,9 @@ class EntryDecoder:
             raise read_error(error, topic=self._full_name) from None
 
     def decode(self, entries: EntryBatch) -> Iterator[pa.RecordBatch]:
-        """Accept the entries immediately, and return an iterator of the full batches that the entries complete.
+        """Accept all entries, and return an iterator over the record batches that are now full.
 
-        Iterate to the end before the next call. All errors contain the topic and the position of the message.
+        Exhaust the iterator before the next call. All errors contain the topic and the position of the message.
 
         Raises:
             CorruptEntryError: An entry is damaged.
@@ -175,8 +175,8 @@ class EntryDecoder:
             DecryptionError: A message cannot be decrypted.
             DataLossError: Retention has removed chunks of a message.
             SchemaError: A schema version cannot be resolved.
-            TransactionsUnknown: The outcome of a transaction is unknown. The error contains the first entry that was
-                dropped. Read from this entry on from the broker.
+            TransactionsUnknown: The outcome of a transaction is unknown. The error contains the first dropped entry.
+                Read this entry and all later entries from the broker.
 
         """
         try:
@@ -188,10 +188,10 @@ class EntryDecoder:
         return self._batches(flush=False)
 
     def finish(self, chunked: ChunkedMessages | None = None) -> Iterator[pa.RecordBatch]:
-        """Yield the remaining batches after the last entries. This method raises the same errors as `decode`.
+        """Yield the batches that remain after the last call of `decode`. This method raises the errors of `decode`.
 
-        After the last batch, it logs the number of bad messages, fills `chunked`, and returns the kernel's decoder to
-        the pool.
+        After the last batch, the method logs the number of bad messages, and adds the chunked messages of the range to
+        `chunked`. The kernel's decoder returns to the pool.
         """
         yield from self.flush()
         if chunked is not None:
@@ -203,7 +203,7 @@ class EntryDecoder:
             DECODERS.give_back(self._key, self._decoder, self._known_schemas)
 
     def flush(self) -> Iterator[pa.RecordBatch]:
-        """Return an iterator of the remaining batches after the last entries. For errors see `decode`."""
+        """Return an iterator over the batches that remain after the last `decode`, with the errors of `decode`."""
         return self._batches(flush=True)
 
     def learn(self, version: bytes) -> None:
@@ -227,15 +227,15 @@ class EntryDecoder:
         raise version_error(why, topic=self._full_name, version=version, reader=reader)
 
     def _learn(self, version: bytes) -> None:
-        """Add a version. If the version is lost or cannot be resolved, make its messages bad rows.
+        """Add a schema version. If the version is lost or cannot be resolved, its messages become bad rows.
 
-        An unusable version raises no error here. The decoder may need no schema, because all messages of the version
-        can be invisible, filtered or null values.
+        An unusable version raises no error here, because the decoder does not always need the schema. All messages of
+        the version can be invisible, filtered out, or without a value.
         """
         try:
             self.learn(version)
         except SchemaError as fault:
-            # The error of the read begins with the topic, too.
+            # `read_error` puts the topic before this text again.
             text = str(fault).removeprefix(f"{self._prefix}: ").removeprefix(f"{self._prefix}, ")
             self._decoder.refuse_version(version, text)
 
@@ -265,7 +265,8 @@ class EntryDecoder:
     def _unnamed(self) -> PayloadSchema:
         """Return the schema of messages that name no version.
 
-        The result is the topic's current schema. The reader's schema can differ, from `.schema(...)` or several topics.
+        The result is the topic's current schema. The reader's schema can differ from the topic's schema if the query
+        uses `.schema(...)` or reads several topics.
         """
         if self._schema.own_schemas:
             return self._written(NO_VERSION)

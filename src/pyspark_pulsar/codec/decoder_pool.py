@@ -1,14 +1,14 @@
 """A pool of idle kernel decoders, for later splits of the same query in the same worker process.
 
 Spark reuses its Python workers, so a worker of a stream reads many splits of different partitions. A decoder stores a
-plan for each schema version. All splits can use these plans, and the decoder stores no data of a finished split. The
-pool accepts only decoders that have read their split to its end without an error.
+decoding plan for each schema version, and later splits can reuse these plans. A decoder stores no data of a finished
+split. The pool accepts only decoders that have read their split to its end without an error.
 
 The pool stores each decoder with the schemas that the decoder knows. A split reuses the decoder only if the registry
-still returns the same schema for each of these versions. The pool needs this check, because a topic that was deleted
-and created again has other schemas under the same versions. The check is cheap for ledgers that the worker has read
-before (`read.task.schema_cache`). The pool refuses a decoder with more than 8 versions, because the next split would
-have to fetch all their schemas.
+still returns the same schema for each schema version that the decoder knows. The pool needs this check, because a topic
+that was deleted and created again can have other schemas with the same version numbers. The check is cheap for ledgers
+that the worker has read before (`read.task.schema_cache`). The pool refuses a decoder with more than 8 versions,
+because the next split would have to fetch all their schemas.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ class IdleDecoder:
         try:
             return all(fetch_schema(version) == info for version, info in self.known_schemas.items())
         except PulsarError:
-            # The split may not need the schema that could not be fetched. With a new decoder, it fetches only the
-            # schemas that it needs.
+            # The split does not always need the schema whose request failed. A new decoder fetches only the schemas
+            # that the split needs.
             return False
 
 
@@ -66,7 +66,7 @@ class DecoderPool:
     def give_back(
         self, key: Hashable, decoder: Decoder, known_schemas: Mapping[bytes, SchemaInfo | None]
     ) -> None:
-        """Put a decoder into the pool after it has returned all rows of its range.
+        """Put a decoder into the pool, after the decoder has returned all rows of its range.
 
         Args:
             key: The query, and all options with which the decoder was created.

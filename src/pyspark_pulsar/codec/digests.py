@@ -1,4 +1,4 @@
-"""Checksums of bytes, and digests of rows that do not depend on their order. The kernel computes both."""
+"""Checksums of bytes, and digests of rows that do not depend on the order of the rows. The kernel computes both."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ BookKeeper use the same checksum."""
 
 @dataclass(frozen=True, slots=True)
 class RowDigest:
-    """The number of rows, and the sum of their hashes. The sum is None if the rows were only counted.
+    """The number of rows, and the sum of their hashes. The sum is None if no hashes were computed.
 
     For rows in several parts, the sum of the digests of all parts is the digest of all rows.
     """
@@ -30,7 +30,10 @@ class RowDigest:
         return RowDigest(self.rows + other.rows, digest)
 
     def agrees_with(self, other: RowDigest) -> bool:
-        """Return whether both numbers of rows are equal, and also both sums of hashes if neither sum is None."""
+        """Return whether both digests can belong to the same rows.
+
+        The numbers of rows must be equal. If neither sum of hashes is None, the sums must be equal too.
+        """
         unknown = self.digest is None or other.digest is None
         return self.rows == other.rows and (unknown or self.digest == other.digest)
 

@@ -34,7 +34,7 @@ class Producing:
 
     `batching` is `default`, `key` or `none`. If `chunk_bytes` is None, no message is split into chunks. Otherwise the
     size limit of a chunk is the smaller of `chunk_bytes` and the broker's limit. `tombstones` is the option
-    `writeTombstones`. The column `key_column` does not decide whether a row is a tombstone.
+    `writeTombstones`. To decide whether a row is a tombstone, the encoder ignores the column `key_column`.
     """
 
     batching: str = "default"
@@ -46,9 +46,10 @@ class Producing:
 
 
 def producing(options: WriteOptions) -> Producing:
-    """Return the settings for one encoder. Do not share them, because they contain the data key of one encoder only.
+    """Return the settings for one encoder. Do not share them between encoders.
 
-    This function runs on executors only, and raises the same errors as `new_data_key`.
+    The settings can contain a data key, and a second encoder must not use the same data key. This function runs on
+    executors only, and raises the same errors as `new_data_key`.
     """
     chunk_bytes = (options.chunk_max_message_size or _BROKERS_LIMIT) if options.chunking_enabled else None
     return Producing(

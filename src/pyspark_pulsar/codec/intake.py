@@ -1,7 +1,7 @@
 """Supply of data keys, earlier chunks and outcomes of transactions, which some entries need for decoding.
 
 This module runs on executors only. The kernel reports which key, chunks or outcome an entry waits for. This module
-fetches it, or reports to the kernel that it is missing.
+fetches the requested data, or reports to the kernel that the data is not available.
 """
 
 from __future__ import annotations
@@ -55,28 +55,29 @@ class Intake:
     """The sources of data keys, earlier chunks and transaction outcomes, and the settings for missing data."""
 
     unwrap: Callable[[str, bytes], bytes | str] = _no_private_keys
-    """`unwrap(name, wrapped)` returns the data key that was wrapped for the key `name`. If that is impossible, it
-    returns the reason as a text."""
+    """`unwrap(name, wrapped)` returns the data key that was wrapped for the key `name`. If no private key unwraps the
+    data key, the function returns the reason as a text."""
     earlier: Callable[[int, int, int], EarlierRanges] = _nothing_before
-    """`earlier(ledger, entry, chunks)` yields ranges of entries that end before the entry `ledger:entry`, which is the
-    last of `chunks` chunks. Each range begins earlier than the previous range. The last range begins at the topic's
-    first entry."""
+    """`earlier(ledger, entry, chunks)` yields ranges of entries that end before the entry `ledger:entry`. This entry is
+    the last chunk of a message with `chunks` chunks. Each range begins earlier than the previous range. The last range
+    begins at the topic's first entry."""
     aborted: Callable[[Sequence[TransactionId]], Mapping[TransactionId, bool]] = _no_outcomes
-    """`aborted(transactions)` returns a mapping from each transaction to True if the broker has recorded an abort,
-    otherwise to False. The function raises a `PulsarError` if an outcome cannot be found."""
+    """`aborted(transactions)` returns a mapping from each transaction to True or False. True means that the broker has
+    recorded an abort. The function raises a `PulsarError` if an outcome cannot be found."""
     crypto_failure_action: str = "FAIL"
     max_open_chunked: int = 10
     max_uncompressed: int | None = None
     """Maximum size of a decompressed payload, in bytes. With None, the limit depends on the stored size."""
     trimmed_is_loss: bool = False
-    """True if the removal of a message's chunks before the range is an error.
+    """True to raise `DataLossError` if retention removed the first chunks of a message that ends in the range.
 
-    The value is False if the range begins with the topic's first message. An incomplete message is then no data loss.
+    The value is False if the range begins with the topic's first message, because an incomplete message in such a range
+    is no data loss.
     """
 
     @property
     def settings(self) -> tuple[str, int, int | None]:
-        """Return the settings that the kernel's decoder keeps for its lifetime."""
+        """Return the settings that are fixed when a kernel decoder is created."""
         return (self.crypto_failure_action, self.max_open_chunked, self.max_uncompressed)
 
 

@@ -74,7 +74,7 @@ def version_error(why: str, *, topic: str, version: bytes, reader: SchemaInfo | 
         why: The reason.
         topic: The full name of the topic, including the suffix of a partition.
         version: The schema version in the metadata of the messages.
-        reader: The schema of the query, or None if its topics have one schema in common.
+        reader: The schema of the query, or None if the topics of the query share a schema.
 
     """
     own = reader is not None and reader.version

@@ -1,9 +1,9 @@
 """Decoding of messages that are stored in a table, by the schema of a read.
 
-A table stores a message as its payload, or as columns of the schema that its topic had at that time. The kernel decodes
-only entries. Therefore this module converts payloads and columns back to entries with the schema versions and keys of
-the messages. Decoding these entries returns the same rows as decoding the original messages. This module runs on
-executors only.
+A table stores either the payload of a message, or the values of the message in columns. The columns can belong to an
+older schema of the topic. The kernel decodes only entries. Therefore this module converts payloads and columns back to
+entries with the schema versions and keys of the messages. Decoding these entries returns the same rows as decoding the
+original messages. This module runs on executors only.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class PayloadRows:
         self._fetch_schema = fetch_schema
 
     def decode(self, rows: pa.RecordBatch, payloads: pa.Array) -> pa.RecordBatch:
-        """Decode messages that are stored as payloads. Return their value columns and `BAD_COLUMN`.
+        """Decode messages that are stored as payloads. Return the value columns and `BAD_COLUMN`.
 
         Args:
             rows: The messages, with `NEEDED_COLUMNS`.
@@ -86,7 +86,7 @@ class PayloadRows:
         return self.decode_columns(_with_payloads(rows, payloads), _BYTES)
 
     def decode_columns(self, rows: pa.RecordBatch, written: PayloadSchema) -> pa.RecordBatch:
-        """Decode messages that are stored as columns of another schema. Return their value columns and `BAD_COLUMN`.
+        """Decode messages that are stored as columns of another schema. Return the value columns and `BAD_COLUMN`.
 
         Args:
             rows: The messages, with the columns that `entries_of` accepts and `NEEDED_COLUMNS`.
@@ -118,11 +118,11 @@ class PayloadRows:
         return batch
 
     def fail(self, rows: pa.RecordBatch, payloads: pa.Array, row: int) -> NoReturn:
-        """Raise the error for a payload that cannot be decoded. A read of the message raises the same error."""
+        """Raise the error that a read of the original message raises, for a payload that cannot be decoded."""
         self.fail_columns(_with_payloads(rows, payloads), _BYTES, row)
 
     def fail_columns(self, rows: pa.RecordBatch, written: PayloadSchema, row: int) -> NoReturn:
-        """Raise the error for a row that cannot be decoded. A read of the message raises the same error."""
+        """Raise the error that a read of the original message raises, for a row that cannot be decoded."""
         identity, version = rows.column(_ID)[row].as_py(), rows.column(_VERSION)[row].as_py()
         entries = EntryBatch()
         for data in entries_of(rows.slice(row, 1), written, version, batching="none"):
@@ -157,16 +157,17 @@ class PayloadRows:
 def entries_of(
     rows: pa.RecordBatch, written: PayloadSchema, version: int | None, *, batching: str = "default"
 ) -> Iterator[bytes]:
-    """Encode rows as messages, and yield their entries as a bookie stores them, in the order of the rows.
+    """Encode rows as messages, and yield the entries in the order of the rows, as a bookie stores entries.
 
-    A row becomes a message with a null value if the optional boolean column `__tombstone` is true. For a primitive or a
-    separated pair, a row also becomes a null value if `value` is null. For an inline pair, a row becomes a null value
-    if its key and its value are null.
+    If the optional boolean column `__tombstone` is true, the row becomes a message with a null value. For a primitive
+    schema, or a key-value schema with the encoding SEPARATED, a null in `value` also means a null value. For the
+    encoding INLINE, nulls in both `key` and `value` mean a null value.
 
     Args:
         rows: The value columns of `written` in Spark's types (`ReadSchema.value_columns`), and `__key`. A missing value
-            column is null in all rows, and so is a missing member of a value column. The key of a separated pair is in
-            the column `key` instead of `__key`. Other columns whose names begin with two underscores are ignored.
+            column counts as null in all rows, and a missing member of a value column also counts as null. For the
+            encoding SEPARATED, the column `key` contains the key instead of `__key`. Other columns whose names begin
+            with two underscores are ignored.
         written: The schema of the value columns (`ReadSchema.value`).
         version: The schema version of all messages, or None if the messages name no version.
         batching: The rule by which messages share an entry, as in `Encoder.set_producing`.

@@ -34,8 +34,8 @@ class DataKey:
 def check_encryption(options: WriteOptions) -> None:
     """Check that the package `cryptography` is installed if the options request encryption.
 
-    The check runs on the driver before any message is sent. It does not read the key files, because only executors need
-    the files.
+    The check runs on the driver before any message is sent. The check does not read the key files, because only
+    executors need the files.
 
     Raises:
         PrerequisiteMissing: The package is not installed.

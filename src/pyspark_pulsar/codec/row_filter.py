@@ -20,16 +20,16 @@ class RowFilter:
     """
 
     window: TimeWindow = ALL_TIMES
-    """The window of `__publishTime` and `__eventTime`."""
+    """The bounds of `__publishTime`, and the upper bound of `__eventTime`."""
     event_from: int | None = None
     """The first selected `__eventTime`, inclusive, in Unix milliseconds."""
     keys: frozenset[bytes] | None = None
-    """The selected values of `__key`, or None to select all messages. A set never selects a message without a key."""
+    """The selected values of `__key`, or None to select all messages. A set selects no message without a key."""
     slots: tuple[int, int] | None = None
     """The selected hash slots of Pulsar's Key_Shared subscriptions: first (inclusive) and end (exclusive), or None.
 
-    The slot is a hash of the message's ordering key. A message without an ordering key uses its key. A message with
-    neither key uses its producer name and sequence id.
+    None selects all messages. The slot is a hash of the message's ordering key. Without an ordering key, the slot is a
+    hash of the message's key. Without both keys, the slot is a hash of the producer name and the sequence id.
     """
 
     @property
@@ -57,7 +57,7 @@ def within_slots(rows: pa.RecordBatch, slots: tuple[int, int]) -> pa.BooleanArra
 
     Args:
         rows: Rows with the `SLOT_COLUMNS`, in the types that reads return.
-        slots: The selected hash slots, from the first (inclusive) to the second (exclusive).
+        slots: The selected hash slots: the first slot (inclusive) and the end (exclusive).
 
     """
     return pa.record_batch(_kernel.within_slots(rows.select(SLOT_COLUMNS), *slots)).column(0)

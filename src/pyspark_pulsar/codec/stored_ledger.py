@@ -57,7 +57,7 @@ def range_of(copy: ObjectIndex | MapFile, first: int, last: int, where: str) -> 
 
 
 def entries_in(stored: StoredEntries, pieces: Iterable[bytes], where: str) -> Iterator[EntryBatch]:
-    """Yield the requested entries in order, each once.
+    """Yield the entries of the range of `stored` in order, each once.
 
     Args:
         stored: A reader from `range_of`.
@@ -65,7 +65,8 @@ def entries_in(stored: StoredEntries, pieces: Iterable[bytes], where: str) -> It
         where: The beginning of error messages.
 
     Raises:
-        DamagedCopy: The copy is damaged or lacks an entry. This function has yielded all earlier entries.
+        DamagedCopy: The copy is damaged or lacks an entry. All entries before the damaged or missing entry were
+            yielded.
 
     """
     for piece in pieces:

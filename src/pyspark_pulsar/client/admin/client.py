@@ -1,4 +1,4 @@
-"""The client of the admin REST API, with one connection pool and one attribute for each subject.
+"""The client of the admin REST API. The client has one connection pool, and an attribute for each subject.
 
 The subjects have the names of Pulsar's own `PulsarAdmin`:
 

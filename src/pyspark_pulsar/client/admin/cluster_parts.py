@@ -60,7 +60,7 @@ class Bookies:
         self._rest = rest
 
     def hosts(self) -> dict[str, str]:
-        """Return the hosts that operators set in racks-info, by bookie id. Only superusers may send this request."""
+        """Return the hosts that operators set in racks-info, by bookie id. Only superusers can send this request."""
         where = "listing the racks of bookies"
         answer = as_object(self._rest.get(resource("bookies", "racks-info"), where) or {}, where)
         try:
@@ -75,7 +75,7 @@ class Bookies:
         """Return the ids of all registered bookies, including read-only bookies and bookies that are down.
 
         A bookie is registered by its cookie in the metadata store, from its first start until an operator removes the
-        cookie. Only superusers may send this request.
+        cookie. Only superusers can send this request.
         """
         where = "listing the bookies"
         answer = as_object(self._rest.get(resource("bookies", "all"), where), where)
@@ -94,14 +94,14 @@ class Tenants:
         self._rest = rest
 
     def names(self) -> tuple[str, ...]:
-        """Return the names of the tenants that the role may list, in alphabetical order."""
+        """Return the names of the tenants that the role can list, in alphabetical order."""
         where = "listing the tenants"
         return tuple(sorted(as_names(self._rest.get(resource("tenants"), where), where)))
 
     def exists(self, tenant: str) -> bool:
         """Return whether the tenant exists.
 
-        If the role may not read the tenant, the method lists the tenant's namespaces instead.
+        If the role is not allowed to read the tenant, the method lists the tenant's namespaces instead.
         """
         for kind in ("tenants", "namespaces"):
             try:

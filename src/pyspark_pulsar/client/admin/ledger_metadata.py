@@ -21,7 +21,7 @@ _DIGESTS: Final = {"CRC32C": "CRC32C", "CRC32": "CRC32", "MAC": "HMAC", "DUMMY":
 
 
 def parse_ledger_metadata(text: str) -> LedgerMetadata | None:
-    """Parse ledger metadata. Return None if the text is incomplete or invalid, so that readers query the bookies."""
+    """Parse ledger metadata. Return None if the text is incomplete or invalid. Readers then query the bookies."""
     quorum, digest, ensembles = _WRITE_QUORUM.search(text), _DIGEST.search(text), _ENSEMBLES.search(text)
     if quorum is None or digest is None or ensembles is None or digest[1] not in _DIGESTS:
         return None

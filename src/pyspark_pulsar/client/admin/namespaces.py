@@ -30,7 +30,7 @@ class Namespaces:
         self._rest = rest
 
     def of_tenant(self, tenant: str) -> tuple[Namespace, ...]:
-        """List the namespaces of a tenant. Only admins of the tenant may list the namespaces.
+        """List the namespaces of a tenant. Only admins of the tenant can list the namespaces.
 
         The list omits namespaces of Pulsar 1, because the names of such namespaces contain a cluster.
         """
@@ -46,7 +46,7 @@ class Namespaces:
     def exists(self, namespace: Namespace) -> bool:
         """Return whether the namespace exists.
 
-        If the role may not read the namespace's properties, the method lists the namespace's topics instead.
+        If the role is not allowed to read the namespace's properties, the method lists the namespace's topics instead.
         """
         try:
             self.properties(namespace)
@@ -106,7 +106,7 @@ class Namespaces:
             )
 
     def delete(self, namespace: Namespace) -> None:
-        """Delete a namespace, with Pulsar's system topics in the namespace.
+        """Delete a namespace that contains no topics, except Pulsar's system topics.
 
         Raises:
             NamespaceNotFoundError: The namespace does not exist.

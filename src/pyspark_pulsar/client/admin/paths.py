@@ -1,8 +1,8 @@
 """Paths of the admin REST API. Only this module builds paths, so that no name in a path can change the resource.
 
 Source: the server of Pulsar 4.0.8 (Jersey on Jetty). The server decodes a path once, and then resolves `.` and `..` as
-folders, even if they were percent-encoded. The server refuses a zero byte. The server decodes the local name of a topic
-like a value of a form, and decodes names in schema paths twice.
+folders, even if the dots were percent-encoded. The server refuses a zero byte. The server decodes the local name of a
+topic as form data, in which `+` means a space. The server decodes names in schema paths twice.
 """
 
 from __future__ import annotations

@@ -65,7 +65,7 @@ _MOVED: Final = (301, 302, 303, 307, 308)
 _NOT_FOUND: Final = 404
 # A broker returns these statuses if it throttles requests, is starting, unloads the topic, or waits for metadata.
 _PASSING: Final = frozenset({409, 429, 500, 502, 503, 504})
-# The status and reason for a topic whose bundle moves. Invalid names have the status without this reason.
+# The status and reason for a topic whose bundle moves. For an invalid name, the same status has another reason.
 _PRECONDITION_FAILED, _MOVING = 412, ": Can't find owner"
 _SHOWN: Final = 300
 _FIRST_SECONDS: Final = 5.0
@@ -135,8 +135,9 @@ class RestClient:
     ) -> Self:
         """Return a client that retries for at most 5 s until the first answer arrives.
 
-        So an interactive query with a wrong address fails within seconds. After the first answer the time limit is
-        `patience_ms`, because the broker can restart. The constructor describes the arguments and errors.
+        An interactive query with a wrong address therefore fails within seconds. After the first answer, the time limit
+        is `patience_ms`, because the address is right, and a broker can restart. The constructor describes the
+        arguments and errors.
         """
         client = cls(options, patience_ms, threads)
         client._has_answered = False
@@ -258,7 +259,7 @@ class RestClient:
         return _error_of(answer.status, answer.data, where, hint)
 
     def _request(self, method: str, url: str, where: str, body: str | None) -> _Answer:
-        """Send a request, and follow redirects to the owner of the topic with the credentials of the first request."""
+        """Send a request, and follow redirects to the owner of the topic. All requests have the same credentials."""
         said = within(
             self._connect_seconds,
             self._credentials.headers,

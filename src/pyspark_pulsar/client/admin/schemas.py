@@ -1,6 +1,7 @@
 """Requests to the admin REST API about schemas.
 
-The admin REST API represents a key-value schema as one JSON object with the key's and the value's document.
+The admin REST API represents a key-value schema as one JSON object with two documents: the key's schema and the value's
+schema.
 
 Source of the resources: `SchemasResource` of Pulsar 4.0.8.
 """
@@ -100,7 +101,8 @@ class Schemas:
 def schema_from_rest(topic: TopicName, answer: Mapping[str, Any]) -> SchemaInfo:
     """Convert a schema from the form of the admin REST API to the form of the registry.
 
-    The forms differ only for key-value schemas. The registry joins the key's and the value's document to one document.
+    The forms differ only for key-value schemas. The registry joins the documents of the key and the value to one
+    document.
 
     Raises:
         SchemaError: The answer contains no key-value schema in the expected form.

@@ -24,9 +24,9 @@ NOT_RUN: Final = "NOT_RUN"
 class TopicOperations:
     """Requests for operations on topics, for `AdminClient`.
 
-    The broker continues a compaction or an offload after the request. `compaction_status` and `offload_status` return
-    a pair of the status and the last error. The status is `NOT_RUN`, `RUNNING`, `SUCCESS` or `ERROR`. If no error
-    occurred, the error is an empty string.
+    The broker answers a request for a compaction or an offload before the operation ends. `compaction_status` and
+    `offload_status` return a pair of the status and the last error. The status is `NOT_RUN`, `RUNNING`, `SUCCESS` or
+    `ERROR`. If no error occurred, the error is an empty string.
     """
 
     def __init__(self, rest: RestClient) -> None:

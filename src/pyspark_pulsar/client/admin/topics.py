@@ -36,7 +36,7 @@ class Topics:
     def of_namespace(self, namespace: Namespace, *, system: bool = False) -> frozenset[TopicName]:
         """List all persistent and non-persistent topics of a namespace, with three requests.
 
-        The list contains partitioned topics without their partitions.
+        The list contains a partitioned topic once, without the topic's partitions.
 
         Args:
             namespace: The namespace.
@@ -135,7 +135,7 @@ class Topics:
         partitions = self.partitions(topic)
         if partitions is None:
             return False
-        # After this process closes its producers and consumers, brokers need a moment to remove them.
+        # After this process closes its producers and consumers, brokers need a moment to remove these clients.
         return retry(
             lambda: self.delete(topic, partitioned=partitions > 0),
             CatalogUnsupported,

@@ -1,6 +1,7 @@
 """Outcomes of transactions: whether a transaction was committed or aborted, or is still open.
 
-Brokers do not deliver the messages of aborted transactions. So a reader that bypasses brokers must omit these messages.
+Brokers do not deliver the messages of aborted transactions. A reader that bypasses brokers must also omit the messages
+of aborted transactions.
 
 Source: `GET /admin/v3/transactions/transactionInBufferStats/...` and `transactionBufferStats/...` of Pulsar 4.0
 (TransactionsBase, TopicTransactionBuffer). A test on a broker showed these limits of the answers:
@@ -76,10 +77,11 @@ class TransactionOutcomes:
         self._fault: PulsarError | None = None
 
     def aborted(self, transactions: Sequence[TransactionId]) -> Mapping[TransactionId, bool]:
-        """Return for each transaction whether it was aborted.
+        """Return a mapping from each transaction to True if the transaction was aborted, and otherwise to False.
 
         Args:
-            transactions: The transactions, whose messages must all be before the log end that the broker reports.
+            transactions: The transactions. All messages of the transactions must be before the log end that the broker
+                reports.
 
         Raises:
             PulsarError: An outcome cannot be determined. Every later call raises the same error: `PermissionDenied`,
@@ -188,7 +190,7 @@ def has_open_transaction(rest: RestClient, partition: TopicPartition) -> bool:
 
 
 def readable_end(rest: RestClient, partition: TopicPartition) -> Position | None:
-    """Return the position after the last entry that consumers may read, because no open transaction hides the entry.
+    """Return the position after the last entry that no open transaction hides from consumers.
 
     Markers and aborted messages also count as entries.
 

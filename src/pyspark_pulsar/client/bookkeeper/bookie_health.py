@@ -12,7 +12,8 @@ from pyspark_pulsar.client.bookkeeper.connection.address import BookieAddress
 from pyspark_pulsar.client.quarantine import Quarantines, Remembered
 from pyspark_pulsar.runtime import time
 
-# The time is short, because a bookie that was killed during an answer looks like one that does not support BATCH_READ.
+# The time is short, because a bookie that crashes during an answer looks like a bookie that does not support
+# BATCH_READ.
 _NO_BATCHES_SECONDS: Final = 600.0
 # The time is long, because a bookie at the same address seldom changes to an older version of BookKeeper.
 _BATCHES_SECONDS: Final = 86_400.0

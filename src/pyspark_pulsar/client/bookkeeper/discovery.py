@@ -1,7 +1,8 @@
 """Discovery of write sets by requests to bookies, on executors.
 
 A reader uses this module if the admin REST API does not return a ledger's ensembles. All bookies of the cluster receive
-requests for at most 24 consecutive entries, and their answers show the write set. The received entries are discarded.
+requests for at most 24 consecutive entries. The answers of the bookies show the write set. The received entries are
+discarded.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ _BUSY: Final = response_status.describe(response_status.TOO_MANY_REQUESTS)
 
 
 class GuessedWriteSets:
-    """Guessed write sets of a ledger. `at` guesses for its first call, and again after `renew`."""
+    """Guessed write sets of a ledger. The first call of `at` makes a guess. `renew` discards the guess."""
 
     may_change = True
 
@@ -40,7 +41,7 @@ class GuessedWriteSets:
         self._write_set: WriteSet | None = None
 
     def at(self, entry: int) -> tuple[WriteSet, int]:
-        """Return the write set of the entry, and `sys.maxsize` as the end of its range.
+        """Return the write set of the entry, and `sys.maxsize`, because the guess applies to all later entries.
 
         Raises:
             LedgerUnavailable: No bookie has the entry.
@@ -139,7 +140,7 @@ def discover_write_set(
 def _expected(probes: dict[str, _Probe], connections: BookieConnections) -> set[str]:
     """Return the bookies whose answers are missing.
 
-    If only quarantined bookies have not answered, and the other bookies have every entry, the set is empty.
+    If only quarantined bookies have not answered, and the other bookies have every requested entry, the set is empty.
     """
     open_probes = {bookie for bookie, probe in probes.items() if probe.is_open}
     healthy = {

@@ -10,7 +10,8 @@ class InFlightRead:
     """A request to one bookie for entries that the bookie has not returned yet."""
 
     entries: range
-    """The first entry of each group. No group contains the entry `entries.stop` or a later entry.
+    """The first entry of each group of `size` consecutive entries. No group contains the entry `entries.stop` or a
+    later entry.
 
     Two entries with the same index in their groups are stored on the same bookies."""
     bookie: str
@@ -19,7 +20,7 @@ class InFlightRead:
     tried: dict[str, str] = field(default_factory=dict)
     """The answers of bookies that did not return the entries, by bookie id."""
     batch: int | None = None
-    """The request id of a BATCH_READ, for which the bookie chooses how many of `entries` to return.
+    """The request id of a BATCH_READ in which the bookie chooses how many of `entries` to return.
 
     A read of groups or single entries has the value None."""
     pauses: int = 0
@@ -40,7 +41,7 @@ class InFlightRead:
         return entries.start <= entry < entries.stop and (entry - entries.start) % entries.step < self.size
 
     def split_groups(self) -> list[InFlightRead]:
-        """Return reads that request each entry of this read alone, with one read for each index in the groups."""
+        """Split this read into reads of single entries. Each read has the entries of one index in the groups."""
         start, stop, step = self.entries.start, self.entries.stop, self.entries.step
         places = [range(start + place, stop, step) for place in range(self.size)]
         return [replace(self, entries=entries, size=1) for entries in places if entries]
@@ -48,7 +49,7 @@ class InFlightRead:
     def split_around(self, entry: int) -> list[InFlightRead]:
         """Return reads of all entries of this read except `entry`.
 
-        The other entries of the same group are requested as single entries.
+        The returned reads request the other entries in the group of `entry` as single entries.
         """
         start, stop, step = self.entries.start, self.entries.stop, self.entries.step
         group = entry - (entry - start) % step

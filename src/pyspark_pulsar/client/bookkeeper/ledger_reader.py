@@ -34,8 +34,9 @@ An entry of the range is in one of these states:
 
 The next bookie is a bookie of the entry's write set that was not tried for the entry, healthy bookies first. A write
 set can be a guess of the module `discovery`. A guess is wrong if a bookie lacks an entry that the guess assigns to the
-bookie. After a wrong guess, the reader requests nothing ahead until nothing is in flight, and guesses again. A wrong
-guess costs time but loses no entry, because the reader tries all other bookies of the cluster after the guessed ones.
+bookie. After a wrong guess, the reader requests no entry in the state "ahead" until no entry is in flight. The reader
+then guesses again. A wrong guess costs time but loses no entry, because the reader tries all other bookies of the
+cluster after the guessed bookies.
 
 These invariants ensure that the reader returns each entry once and in order, or raises an error:
 
@@ -47,13 +48,14 @@ These invariants ensure that the reader returns each entry once and in order, or
     `end` to the entry.
 
     Termination: The connection to a silent bookie counts as lost after the timeout. The pauses of a read have a maximum
-    sum. Each failure adds a bookie to `tried`. So each entry is received or missing after a finite number of answers.
+    sum. Each failure adds a bookie to `tried`. Therefore each entry is received or missing after a finite number of
+    answers.
 
 Limits protect the writers that use the same bookies, and the memory of the task:
 
-    READ_ENTRY    The entries that are requested and not returned are at most 1,024 and at most 16 MiB by the mean entry
-                  size, but at least 4 entries. An answer that a bookie has too many requests halves the 1,024. While a
-                  read is paused, the reader requests no entries ahead.
+    READ_ENTRY    The reader requests at most 1,024 entries ahead of the caller, and at most 16 MiB by the mean entry
+                  size. The limit is never less than 4 entries. If a bookie has too many requests, the reader halves the
+                  limit of 1,024 entries. While a read is paused, the reader sends no requests for further entries.
     BATCH_READ    A request is for at most 4 MiB. While more than 24 MiB wait for the caller, no BATCH_READ is sent.
     received      While more than 24 MiB wait for the caller, the reader receives only from the bookie with the caller's
                   next entry. TCP pauses the other bookies.
@@ -106,7 +108,7 @@ class LedgerReader:
         """Yield each entry of the range once, in order.
 
         Raises:
-            LedgerUnavailable: No bookie returns an entry. The iterator has yielded all earlier entries.
+            LedgerUnavailable: No bookie returns an entry. The iterator has yielded all entries before this entry.
 
         """
         state = self._state
@@ -122,7 +124,7 @@ class LedgerReader:
             raise state.unavailable
 
     def _receive(self) -> None:
-        """Process events of bookies, after a wait that ends with the first event, a pause or `_WAIT_SECONDS`."""
+        """Wait until the first event of a bookie, the end of a pause, or `_WAIT_SECONDS`. Process the events."""
         now = time.monotonic()
         seconds = min((read.not_before - now for read in self._state.paused), default=_WAIT_SECONDS)
         for event in self._connections.wait(self._state.bookies_to_hear(), max(0.0, seconds)):

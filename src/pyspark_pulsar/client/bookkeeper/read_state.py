@@ -24,9 +24,11 @@ class ReadState:
     ahead: int
     """The first entry in the state "ahead". Entries from `ahead` on are in no read except a BATCH_READ."""
     end: int
-    """The first entry that no bookie returns. Until a missing entry is found, the first entry after the range."""
+    """The first entry that no bookie returns. If no entry is missing so far, the value is the first entry after the
+    range."""
     entry_bytes: int
-    """The mean entry size in bytes, at least 1: the planned size, or the size in the last batch if that is larger."""
+    """The estimated mean entry size in bytes, at least 1. The estimate is the larger of two values: the planned size,
+    and the mean size in the last batch."""
     unavailable: LedgerUnavailable | None = None
     """The error for the entry `end`. None if no entry is missing so far."""
     in_flight: list[InFlightRead] = field(default_factory=list)
@@ -54,14 +56,14 @@ class ReadState:
         return any(read.batch is not None for read in self.in_flight)
 
     def take(self) -> EntryBatch | None:
-        """Remove the received entries before the first gap from the buffer, and return these entries or None."""
+        """Remove and return the received entries before the first gap. Return None if no entry is ready."""
         entries = self.frames.take()
         if entries is not None:
             self.entry_bytes = max(1, self.entry_range.entry_bytes, entries.nbytes // len(entries))
         return entries
 
     def end_before(self, entry: int, why: LedgerUnavailable) -> None:
-        """Record that no bookie returns the entry. The read still completes all entries before this entry."""
+        """Record that no bookie returns the entry. The read still returns all entries before this entry."""
         if entry < self.end:
             self.end, self.unavailable = entry, why
 
@@ -87,10 +89,10 @@ class ReadState:
         return read
 
     def pop_read(self, bookie: str, entry: int) -> InFlightRead | None:
-        """Remove the entry from its read in flight to the bookie.
+        """Remove the entry from the read that is in flight to the bookie. The other entries stay in flight.
 
         Returns:
-            The read with all its entries, or None if no such read has the entry. The other entries stay in flight.
+            The read with all its entries, from before the removal. None if no read to the bookie contains the entry.
 
         """
         read = next(

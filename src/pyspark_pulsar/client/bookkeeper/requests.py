@@ -100,8 +100,8 @@ class ReadRequests:
         """Schedule a repetition of the read at the same bookie, after a pause.
 
         Returns:
-            False without scheduling if the sum of the read's earlier pauses exceeds the timeout. Time in which the
-            caller works does not count.
+            True, or False if the previous pauses of the read together exceed the timeout. With False, the read is not
+            scheduled. Time in which the caller works does not count.
 
         """
         if read.paused_seconds > self._connections.timeout_seconds:

@@ -17,7 +17,7 @@ _NOT_UNDERSTOOD: Final = (response_status.BAD_REQUEST, response_status.BAD_VERSI
 
 
 class ReadResponses:
-    """A processor for the events of `BookieConnections.wait` that requests missing entries again."""
+    """A processor of the events from `BookieConnections.wait`. The processor requests missing entries again."""
 
     def __init__(
         self,
@@ -81,7 +81,7 @@ class ReadResponses:
         Args:
             batch: The request id.
             entry: The first entry in the answer.
-            code: The status of the entry after the returned ones. If the code is not OK, this entry is missing.
+            code: The status of the entry after the last returned entry. If the code is not OK, this entry is missing.
             count: The number of returned entries.
 
         """
@@ -116,8 +116,8 @@ class ReadResponses:
         reads = self._state.pop_reads_of(lost.bookie)
         refused_batch = lost.hung_up and any(read.is_batched for read in reads)
         if refused_batch and not BOOKIE_HEALTH.has_answered_batches(address):
-            # BookKeeper before 4.17 closes the connection after a BATCH_READ, without refusing any entry. So the
-            # entries of groups are requested again alone. Entries of a BATCH_READ without groups are still ahead.
+            # BookKeeper before 4.17 closes the connection after a BATCH_READ, without refusing any entry. Therefore
+            # each entry of a group is requested again alone. Entries of a BATCH_READ without groups are still ahead.
             BOOKIE_HEALTH.refuses_batches(address)
             for single in (single for read in reads if read.batch is None for single in read.split_groups()):
                 self._requests.send(single)

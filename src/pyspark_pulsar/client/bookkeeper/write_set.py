@@ -3,7 +3,7 @@
 The write set of an entry contains the bookies that store a replica of the entry. Replica `i` of entry `e` is stored on
 `ensemble[(e + i) % len(ensemble)]`. If the admin REST API does not return the ensembles, the reader guesses the
 write sets. To guess, the reader requests a few consecutive entries from all bookies. A wrong guess costs time but loses
-no rows, because the reader tries all other bookies after the guessed ones.
+no rows, because the reader tries all other bookies after the guessed bookies.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ class WriteSet:
 
     first_entry: int
     holders: tuple[tuple[str, ...], ...]
-    """The bookies of entry `e` are `holders[e % len(holders)]`. A reader requests from the first bookie first."""
+    """The bookies of entry `e` are `holders[e % len(holders)]`. A reader sends the first request to the first
+    bookie."""
     others: tuple[str, ...] = ()
     """Further bookies to request an entry from if none of `holders` has the entry."""
 
@@ -34,7 +35,7 @@ class WriteSet:
 
     @property
     def everyone_holds_all(self) -> bool:
-        """Return whether each holder stores all entries, so that one request can be for many consecutive entries."""
+        """Return whether each holder stores all entries. If so, one request can be for many consecutive entries."""
         return self.period == 1
 
     @property
@@ -68,13 +69,13 @@ class WriteSets(Protocol):
         """Return whether the write sets are a guess."""
 
     def at(self, entry: int) -> tuple[WriteSet, int]:
-        """Return the write set of the entry, and the entry at which this write set stops being valid (exclusive).
+        """Return the write set of the entry, and the first later entry to which this write set does not apply.
 
         The first call, and the first call after `renew`, can send requests to bookies.
         """
 
     def renew(self) -> None:
-        """Discard the guess after it proved wrong: a bookie lacks an entry that the guess assigns to the bookie.
+        """Discard a wrong guess: a bookie lacks an entry that the guess assigns to the bookie.
 
         Call `renew` only while no request to any bookie is in flight.
         """
@@ -112,7 +113,8 @@ def guess_write_set(first_entry: int, held: Sequence[Collection[str]], bookies: 
 
     Args:
         first_entry: The first of the consecutive entries.
-        held: The bookies that have the entry `first_entry`, then the bookies of the next entry, and so on. Not empty.
+        held: The bookies that have the entry `first_entry`, then the bookies of the next entry, and so on. The sequence
+            must not be empty.
         bookies: The ids of all bookies of the cluster.
 
     """

@@ -13,7 +13,7 @@ from pyspark_pulsar.errors import ConnectionFailed, PulsarError
 from pyspark_pulsar.runtime import Future, random, threading
 
 _MOST_CONNECT: Final = 2
-"""Maximum time for which a thread waits for another thread's attempt to connect, in connection timeouts."""
+"""Maximum time for which a thread waits for another thread's attempt to connect, as a multiple of the timeout."""
 
 
 class BrokerConnections:
@@ -32,8 +32,8 @@ class BrokerConnections:
             hosts: The hosts of the service URL.
             security: TLS and authentication settings for each connection.
             connect_seconds: Time limit of one attempt to connect, in seconds.
-            seconds_left: A function that returns how many of the given seconds remain. If no time remains, it raises
-                `DeadlineExceeded`.
+            seconds_left: A function that shortens a number of seconds to the client's remaining time. If no time
+                remains, the function raises `DeadlineExceeded`.
 
         """
         self._hosts = list(hosts)
@@ -112,7 +112,8 @@ class BrokerConnections:
     def _keep(self, address: BrokerAddress, opened: Connection, times_closed: int) -> None:
         """Store an open connection, and remove closed connections.
 
-        Closed connections would accumulate, because brokers get new addresses while a client exists.
+        Without the removal, closed connections would accumulate, because brokers get new addresses while a client
+        exists.
 
         Raises:
             ConnectionFailed: The client was closed during the attempt.
@@ -133,7 +134,8 @@ class BrokerConnections:
     ) -> dict[BrokerAddress, Connection | ConnectionFailed]:
         """Return a mapping from each address to its connection, or to the failure.
 
-        Missing connections are opened concurrently. If several brokers do not answer, the wait is only one timeout.
+        Missing connections are opened concurrently. If several brokers do not answer, the whole wait lasts only one
+        timeout.
         """
         wanted = list(addresses)
         missing = [address for address in wanted if not self._knows(address)]

@@ -60,8 +60,8 @@ _METADATA_FAILED = 1
 class BrokerClient:
     """A client of the brokers of a cluster, on the driver or for one task on an executor.
 
-    Several threads may share a client, but not the method `until`. Close a client after use, or use the client as a
-    context manager.
+    Several threads can share a client, with the restriction of the method `until`. Close a client after use, or use the
+    client as a context manager.
     """
 
     def __init__(self, options: ConnectionOptions, patience_ms: int | None = None) -> None:
@@ -105,8 +105,8 @@ class BrokerClient:
 
         Args:
             options: The address, credentials and timeouts.
-            runs: Whether the query is already running. The client then uses the usual time limits for all failures,
-                because brokers may be restarting.
+            runs: Whether the query is already running. For a running query, the client uses the usual time limits for
+                all failures, because brokers can restart.
 
         """
         if runs:
@@ -116,7 +116,7 @@ class BrokerClient:
         return client
 
     def with_own_connections(self) -> BrokerClient:
-        """Return a client with separate connections, because entries of consumers may fill the present connections."""
+        """Return a client with separate connections. A connection that is full of entries receives no answers."""
         client = BrokerClient(self._options)
         client._patience = self._patience
         return client
@@ -166,8 +166,8 @@ class BrokerClient:
     def until(self, deadline: float) -> Iterator[None]:
         """Set a deadline for all waits of this client in the block, on the clock of `time.monotonic`.
 
-        The deadline of an outer block applies too. The deadline applies to all threads, so no other thread may use the
-        client, except threads that start and end within the block.
+        The deadline of an outer block applies too. The deadline applies to all threads. Therefore no other thread is
+        allowed to use the client, except threads that start and end within the block.
         """
         previous = self._deadline
         self._deadline = min(previous, deadline)
@@ -205,17 +205,18 @@ class BrokerClient:
         return self._owners.connections(topics)
 
     def forget_owner(self, topic: str) -> None:
-        """Forget the topic's owner. Call this method after the owner failed, because the topic may have moved."""
+        """Forget the topic's owner. Call this method after a failure of the owner, because the topic can have moved."""
         self._owners.forget(topic)
 
     # Requests
 
     def partition_count(self, topic: TopicName, *, create: bool = False) -> int:
-        """Return the number of partitions of the topic, or 0 if it is not partitioned.
+        """Return the number of partitions of the topic, or 0 if the topic is not partitioned.
 
         Args:
             topic: The topic.
-            create: Whether the broker may create a missing topic, if its auto-creation policy allows that.
+            create: Whether the broker creates a missing topic, if the broker's auto-creation policy allows the
+                creation.
 
         Raises:
             TopicNotFoundError: The topic does not exist.
@@ -237,7 +238,7 @@ class BrokerClient:
     def missing_topic(self, topic: TopicName) -> TopicNotFoundError:
         """Return the error for a topic that does not exist. One request finds topics with a similar name.
 
-        Only one thread may use the client, because this method uses `until`.
+        No other thread is allowed to use the client during the call, because this method uses `until`.
         """
 
         def listed() -> Iterable[TopicName]:
@@ -268,7 +269,7 @@ class BrokerClient:
             metadata = await_answer(
                 answer, reading_partitions(topic), self.seconds_left(self.request_seconds)
             )
-            # Pulsar's proxy reports a refusal in an answer to a lookup.
+            # Pulsar's proxy refuses this request with the answer to a lookup.
             if isinstance(metadata, wire.CommandLookupTopicResponse) or metadata.response == _METADATA_FAILED:
                 raise server_error(metadata.error, metadata.message, reading_partitions(topic))
         except TopicNotFoundError:

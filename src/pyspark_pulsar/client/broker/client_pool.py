@@ -2,7 +2,7 @@
 
 A Python worker of Spark runs one task after another, mostly for the same query. Without a pool, each task would connect
 to the brokers, authenticate, and look up its topics. For a small micro-batch, these steps need more round trips than
-reading its rows.
+reading the rows.
 
     state | use                                    | event                                            | next state
     lent  | one block of `pooled_client`           | the end of the block, with no consumer or        | idle
@@ -13,11 +13,11 @@ reading its rows.
           |                                        | `IDLE_SECONDS` without use                       | closed
 
 If a task fails to close a consumer or producer, the pool closes the client when the task ends. Closing the client
-also closes the consumer or producer. The owners of topics that an idle client has cached can be outdated. An outdated
-owner refuses requests, and `BrokerClient` looks up the topic again.
+also closes the consumer or producer. An idle client can have outdated owners of topics in its cache. An outdated owner
+refuses requests, and `BrokerClient` then looks up the topic again.
 
 Each process has one pool. A process that is forked after a client was lent would share the sockets of this client.
-Spark avoids this, because it forks its workers from a process that runs no task.
+Spark avoids shared sockets, because Spark forks workers from a process that runs no task.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ class ClientPool:
                 self._closer.start()
 
     def _close_idle(self) -> None:
-        """Close each client that has been idle for the limit. This thread ends when no client is idle."""
+        """Close each client after `idle_seconds` without use. This thread ends when no client is idle."""
         while True:
             with self._changed:
                 if not self._idle:

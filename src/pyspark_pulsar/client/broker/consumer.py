@@ -12,9 +12,9 @@
 A consumer receives each entry once. To continue after `ConnectionFailed`, the caller opens another consumer that starts
 after the last entry that `take` returned.
 
-On one connection, an answer arrives after all entries that the broker sent earlier. A full connection receives nothing
-(`connection`). Therefore `await_log_end` removes entries from a full connection while waiting for the answer. `take`
-returns these entries later, in the same order.
+On one connection, an answer arrives after all entries that the broker sent before the answer. A full connection
+receives nothing (see the module `connection`). Therefore `await_log_end` removes entries from a full connection while
+waiting for the answer. `take` returns these entries later, in the same order.
 
 Protocol: CommandFlow, CommandGetLastMessageId, CommandAck, CommandCloseConsumer.
 """
@@ -106,7 +106,7 @@ class EntryConsumer(OpenConsumer):
 
         Args:
             wait_seconds: Maximum time to wait, in seconds. The default and upper limit is the timeout of a request.
-            make_room: A function that is called while the connection is full, because no answer can then arrive.
+            make_room: A function that is called while the connection is full. A full connection receives no answer.
 
         Raises:
             ConnectionFailed: The broker closed the consumer, or the connection ended.
@@ -132,13 +132,12 @@ class EntryConsumer(OpenConsumer):
     ) -> LogEnd:
         """Wait for the answer to `request_log_end`.
 
-        While transactions are open, the broker reports the position before the first message of the oldest open
-        transaction.
+        While transactions are open, the log end is before the first message of the oldest open transaction.
 
         Args:
             answer: The result of `request_log_end`.
             deadline: The time at which the wait ends, on the clock of `time.monotonic`.
-            make_room: A function that is called while the connection is full, because no answer can then arrive.
+            make_room: A function that is called while the connection is full. A full connection receives no answer.
 
         Raises:
             ConnectionFailed: The broker closed the consumer, or the connection ended.
@@ -180,8 +179,8 @@ class EntryConsumer(OpenConsumer):
     def acknowledge_cumulative(self, position: Position) -> None:
         """Acknowledge all entries before the entry of `position`, without waiting for an answer.
 
-        The cursor then moves, and Pulsar's statistics count only later messages as backlog. If `position` is in the
-        first entry of a ledger, this method sends nothing.
+        The cursor then moves to this entry, and Pulsar's statistics count only messages from this entry on as backlog.
+        If `position` is in the first entry of a ledger, this method sends nothing.
 
         Raises:
             ConnectionFailed: The connection is closed or breaks.
@@ -195,10 +194,11 @@ def request_log_ends(consumers: Sequence[EntryConsumer]) -> list[Future[Any]]:
     """Request the log ends of several consumers, with a single send for each connection.
 
     Returns:
-        A future for each consumer, in the same order. Pass the future to `await_log_end` of its consumer.
+        A future for each consumer, in the same order. Pass each future to `await_log_end` of the consumer.
 
     Raises:
-        ConnectionFailed: A connection breaks while sending. If a connection ended earlier, its futures fail instead.
+        ConnectionFailed: A connection breaks while sending. If a connection ended before the call, the futures of the
+            connection's consumers fail instead.
 
     """
     answers: dict[int, Future[Any]] = {}

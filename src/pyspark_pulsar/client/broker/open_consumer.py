@@ -27,7 +27,7 @@ _CUMULATIVE: Final = 1
 class OpenConsumer:
     """A consumer that is open on a broker, and the `Listener` for the consumer's commands on the connection.
 
-    One thread calls the other methods. The connection's receiving thread calls `on_command` and `on_closed`.
+    The connection's receiving thread calls `on_command` and `on_closed`. One other thread calls the other methods.
     """
 
     def __init__(self, connection: Connection, consumer_id: int, where: str, request_seconds: float) -> None:
@@ -79,8 +79,8 @@ class OpenConsumer:
         """Close the consumer. A lost connection or a missing answer raises no error.
 
         Args:
-            wait_seconds: Maximum time to wait for the broker's answer, in seconds. Before the broker has closed the
-                consumer, an exclusive subscription refuses its next consumer.
+            wait_seconds: Maximum time to wait for the broker's answer, in seconds. An exclusive subscription refuses
+                another consumer until the broker has closed this consumer.
 
         """
         self.connection.remove_consumer(self.consumer_id)
@@ -104,7 +104,7 @@ class OpenConsumer:
     def _acknowledgement(self, position: Position, **request: int) -> wire.BaseCommand:
         """Return the command that acknowledges all entries before the entry of `position`.
 
-        With a `request_id` in `request`, the broker answers.
+        The broker answers only if `request` contains a `request_id`.
         """
         # Before the first entry of a ledger, the entry id is -1. The protocol contains -1 as an unsigned number.
         passed = wire.MessageIdData(ledgerId=position.ledger, entryId=(position.entry - 1) % 2**64)

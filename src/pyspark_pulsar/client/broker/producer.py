@@ -1,4 +1,4 @@
-"""A producer on one topic partition. It sends frames, and receives their receipts in the same order.
+"""A producer on one topic partition. The producer sends frames, and receives the receipts in the same order.
 
     state   | activity                              | event                                           | next state
     opening | PRODUCER is sent, with the name that  | PRODUCER_SUCCESS                                | open
@@ -14,14 +14,15 @@
     failed  | `send` and `await_below` raise the    | none                                            |
             | first failure                         |                                                 |
 
-A frame is stored in memory until its receipt arrives (`unconfirmed`). After the connection is lost, the producer opens
-again and sends the unconfirmed frames again. A message may be stored twice, but is never lost (at-least-once). After a
-frame has failed, all later frames are treated as not written, even if the broker has stored them.
+A frame is stored in memory until its receipt arrives (see the module `unconfirmed`). After the connection is lost, the
+producer opens again and sends the unconfirmed frames again. A message can be stored twice, but is never lost
+(at-least-once). After a frame has failed, all later frames are treated as not written, even if the broker has stored
+them.
 
 The connection's thread only records receipts. The task's thread sends frames, waits for receipts and opens the
 producer. The lock `_changed` guards the data that the two threads share. Before the producer opens again, it closes on
-the earlier connection: the broker answers, or the connection ends. Therefore no receipt of an earlier connection is
-recorded for a later frame. Brokers use the epoch of CommandProducer to replace the earlier producer.
+the earlier connection. Closing ends when the broker answers or the connection ends. Therefore no receipt of an earlier
+connection is recorded for a later frame. Brokers use the epoch of CommandProducer to replace the earlier producer.
 """
 
 from __future__ import annotations
@@ -97,23 +98,25 @@ class Producer:
             topic: The topic partition.
             producer_id: An id that no other producer of `client` has, on any of its connections.
             info: The schema of the messages, or None if the messages are bytes without a schema.
-            timeout_seconds: Maximum time for which the oldest frame may be unconfirmed.
+            timeout_seconds: Maximum time in seconds for which the oldest frame can be unconfirmed.
             encrypted: Whether the producer encrypts its messages. Some namespaces accept only such producers.
             exclusive: Whether to fence all other producers of the topic. If another client fences the topic later, this
                 producer fails with `WriterFenced`.
-            sends_again: If False, the producer fails when a receipt may be lost, so that no message is stored twice.
-            transactional: Whether to send messages in transactions. The producer then waits for the receipt of its
-                first frame before it sends others. Brokers refuse transactional messages for a moment after they have
-                loaded a topic.
-            before_sending: A function that is called before frames are sent. Frames are not sent if it raises.
-            keep_for: The name of a durable subscription, which the broker creates if it is missing. The topic retains
-                messages until this subscription acknowledges the messages.
-            name: The producer name that the user chose; None lets the broker choose a name. If the user chooses the
-                name, the user also chooses the sequence ids. The broker may already know ids from earlier producers of
-                this name.
-            on_stored: A function that is called for each stored frame, in order. Its arguments are the sequence id, and
-                the ledger id and entry id, or None if the broker does not report them. The connection's thread calls
-                the function, so it must not block.
+            sends_again: Whether to send unconfirmed frames again after a lost connection. If False, the producer fails
+                instead, so that no message is stored twice.
+            transactional: Whether to send messages in transactions. With transactions, the producer sends only one
+                frame at first, and waits for its receipt. The reason is that a broker refuses transactional messages
+                for a moment after it has loaded a topic.
+            before_sending: A function that is called before frames are sent. If the function raises an error, the
+                frames are not sent.
+            keep_for: The name of a durable subscription, which the broker creates if the subscription is missing. The
+                topic retains messages until this subscription acknowledges the messages.
+            name: The producer name that the user chose; None lets the broker choose a name. A user who chooses the name
+                also chooses the sequence ids. The broker can already know sequence ids from earlier producers of this
+                name.
+            on_stored: A function that is called for each stored frame, in order. The first argument is the sequence id.
+                The second argument is the ledger id and entry id, or None if the broker does not report the ids. The
+                connection's thread calls the function, so the function must not block.
 
         """
         self.topic = topic
@@ -151,7 +154,7 @@ class Producer:
 
         Raises:
             SchemaError: The broker refuses the schema.
-            PermissionDenied: The role may not write to the topic.
+            PermissionDenied: The role is not allowed to write to the topic.
             TopicNotFoundError: The topic does not exist.
 
         """
@@ -178,7 +181,8 @@ class Producer:
         if self._exclusive:
             request.producer_access_mode = _EXCLUSIVE_WITH_FENCING
             if self._topic_epoch is not None:
-                # The epoch makes the broker refuse this producer if another producer has fenced the topic since.
+                # The epoch makes the broker refuse this producer if another producer has fenced the topic in the
+                # meantime.
                 request.topic_epoch = self._topic_epoch
         command = wire.BaseCommand(type=PRODUCER, producer=request)
         with self._changed:
@@ -189,7 +193,7 @@ class Producer:
         except BaseException as fault:
             connection.remove_producer(self.producer_id)
             if isinstance(fault, DeadlineExceeded) or not isinstance(fault, PulsarError):
-                # The broker may open the producer later, or it opened the producer while this thread was interrupted.
+                # The broker can open the producer later, or has opened the producer while this thread was interrupted.
                 with contextlib.suppress(ConnectionFailed):
                     connection.submit(*self._closing())
             self._client.forget_owner(self.topic)
@@ -208,7 +212,7 @@ class Producer:
         except ProducerBusy as busy:
             if not self.name:
                 raise
-            # The other producer of this name may belong to an earlier connection of this producer, or to an earlier
+            # The other producer of this name can belong to an earlier connection of this producer, or to an earlier
             # attempt of the task. Brokers need a moment to detect a broken connection.
             raise NotReady(
                 f"{busy}; if pulsar.producer.producerName is set, stop the other producer of this name, or set another "
@@ -255,7 +259,7 @@ class Producer:
             self._changed.notify_all()
 
     def _confirm(self, sequence_id: int, *, stored: bool) -> bool:
-        """Record a receipt. Return whether this receipt is the first one for its frame."""
+        """Record a receipt. Return whether this receipt is the first receipt of its frame."""
         with self._changed:
             if not self._unconfirmed or (self._lost is not None and self._sends_again):
                 return False  # All unconfirmed frames will be sent again.
@@ -263,7 +267,8 @@ class Producer:
             # If the user chooses the sequence ids, a known id means that the user has written the message before.
             known_already = self._named and not stored and sequence_id == self._unconfirmed.oldest_id
             self.known_already += known_already
-            # A non-persistent topic stores no message. It sends a receipt without a position for a dropped message.
+            # A non-persistent topic stores no message. For a dropped message, the broker sends a receipt without a
+            # position.
             settled = stored or known_already or not self._is_persistent
             try:
                 fault = self._unconfirmed.confirm(sequence_id, time.monotonic(), stored=settled)
@@ -296,8 +301,8 @@ class Producer:
         """Send frames without waiting for their receipts.
 
         A chunked message is the exception: the call waits until the broker has confirmed all chunks except the last
-        one. In a transaction, later calls of `send` and `await_below` send the frames that wait for the receipt of the
-        producer's first frame.
+        chunk. In a transaction, later calls of `send` and `await_below` send the frames that wait for the receipt of
+        the producer's first frame.
 
         Raises:
             SendError: The broker has refused a frame.
@@ -342,8 +347,8 @@ class Producer:
     def keep_going(self) -> None:
         """Send unconfirmed frames again if the connection is lost, without waiting for receipts.
 
-        Callers that learn about receipts only from `on_stored` must call this method regularly. It raises the errors of
-        `await_below`.
+        Callers that learn about receipts only from `on_stored` must call this method regularly. This method raises the
+        errors of `await_below`.
         """
         with self._changed:
             self._raise_failure()
@@ -368,7 +373,8 @@ class Producer:
         """Send the frames that have not been sent on the current connection.
 
         Args:
-            waits_for_first: Whether to wait for the receipt of the first frame, if other frames wait for it.
+            waits_for_first: Whether to wait for the receipt of the first frame, if further frames cannot be sent before
+                this receipt arrives.
 
         """
         while True:
@@ -396,7 +402,7 @@ class Producer:
 
     def _recover(self) -> None:
         self._client.forget_owner(self.topic)
-        # The producer may still be open on the broker, on a connection that other callers can use. The broker's answer
+        # The producer can still be open on the broker, on a connection that other callers also use. The broker's answer
         # arrives after the receipts and refusals of all sent frames.
         self.close()
         with self._changed:
@@ -411,7 +417,7 @@ class Producer:
             is_refused = isinstance(self._lost, NotReady)
         patience = max(0.1, oldest + self._timeout_seconds - time.monotonic())
         if is_refused:
-            # Opening the producer may succeed although the broker refuses its messages.
+            # Opening the producer can succeed although the broker refuses its messages.
             self._failures += 1
             time.sleep(self._client.seconds_left(min(pause_seconds(self._failures), patience)))
         try:

@@ -78,7 +78,8 @@ def lookup_command(topic: str, listener_name: str | None, *, authoritative: bool
 
     Args:
         topic: The topic.
-        listener_name: The advertised listener whose address the broker returns, or None if the default is wanted.
+        listener_name: The advertised listener whose address the broker returns. With None, the broker chooses the
+            listener.
         authoritative: Whether the broker must decide the owner itself. A redirect contains this value for the next
             lookup.
 
@@ -98,7 +99,8 @@ def owner_of(answer: wire.CommandLookupTopicResponse, where: str, *, tls: bool) 
         tls: Whether to return the address for TLS.
 
     Raises:
-        OptionError: The broker has an address only with TLS, or only without TLS, and `tls` demands the other kind.
+        OptionError: The broker has only an address with TLS and `tls` is False, or only an address without TLS and
+            `tls` is True.
         ProtocolError: The address is malformed.
 
     """
@@ -119,8 +121,8 @@ def listing_command(namespace: Namespace, digest: str | None) -> wire.BaseComman
 
     Args:
         namespace: The namespace.
-        digest: The broker's hash of the list that the client already has, or None. If the list is unchanged, the broker
-            does not send it again.
+        digest: The broker's hash of the list that the client already has, or None. The broker does not send an
+            unchanged list again.
 
     """
     request = wire.CommandGetTopicsOfNamespace(request_id=0, namespace=str(namespace), mode=0)

@@ -1,6 +1,6 @@
 """Creation of a consumer for a topic partition: SUBSCRIBE, and the broker's answer.
 
-The consumer is exclusive. By default, its subscription has a random name, is not durable, and leaves nothing in Pulsar.
+The consumer is exclusive. By default, its subscription has a random name, is not durable, and leaves no data in Pulsar.
 This module never creates a topic.
 
     function          | commands and answers
@@ -10,7 +10,8 @@ This module never creates a topic.
     `abandon`         | CLOSE_CONSUMER, which brokers accept even before the consumer is open
     `end`             | waits until the consumer is open, sends CLOSE_CONSUMER, and waits for the answer
 
-After `begin_subscribe`, the caller must call `consumer`, `abandon` or `end`, even after an error in between.
+After `begin_subscribe`, the caller must call `consumer`, `abandon` or `end`, even if the caller's own code fails in
+between.
 
 Protocol: CommandSubscribe.
 """
@@ -84,7 +85,8 @@ class PendingSubscription:
             if self._answer.done() and isinstance(fault, PulsarError):
                 self._connection.remove_consumer(self._consumer.consumer_id)
             else:
-                # The broker may open the consumer later, or may have opened it before this thread was interrupted.
+                # The broker can open the consumer later, or can have opened the consumer before this thread was
+                # interrupted.
                 self.abandon()
             self._client.forget_owner(self._topic)
             raise
@@ -102,8 +104,8 @@ class PendingSubscription:
     def end(self, wait_seconds: float) -> None:
         """Wait until the broker has opened the consumer, close the consumer, and wait for the broker's answer.
 
-        Each wait lasts at most `wait_seconds`. Errors of the broker are ignored. Before the broker has closed the
-        consumer, an exclusive subscription refuses its next consumer.
+        Each wait lasts at most `wait_seconds`. Errors of the broker are ignored. An exclusive subscription refuses
+        another consumer until the broker has closed this consumer.
         """
         try:
             self.consumer(wait_seconds).close(wait_seconds)
@@ -163,6 +165,6 @@ def _start_message_id(start: Position | None) -> wire.MessageIdData:
         return wire.MessageIdData(ledgerId=2**63 - 1, entryId=2**63 - 1)
     if start.is_earliest:
         return wire.MessageIdData(ledgerId=2**64 - 1, entryId=2**64 - 1)
-    # A cursor starts after its position. If the id contains a batch index, the broker places the cursor one entry
-    # earlier, so that the first entry is the entry of `start`.
+    # A cursor reads from the entry after its position. If the message id contains a batch index, the broker moves the
+    # cursor back by one entry. The first entry is then the entry of `start`.
     return wire.MessageIdData(ledgerId=start.ledger, entryId=start.entry, batch_index=start.batch_index)

@@ -4,10 +4,11 @@ This module runs on the driver only. Brokers accept acknowledgements only from c
 consumer that requests no messages. While this consumer is open, no other client can use the subscription.
 
 For a replicated subscription, the consumer must request some messages. While producers send messages, each cluster
-writes a marker into its topic once a second. The marker contains a snapshot: the positions in all clusters that match
-each other. After a position later than a snapshot is acknowledged, the broker moves the subscription in the other
-clusters. A broker knows only the snapshots that it has read while sending entries to a consumer. Brokers do not send
-markers to consumers, so a marker leaves a gap in the entry ids that a consumer receives.
+writes a marker into its topic once a second. The marker contains a snapshot: for each cluster, the position that
+corresponds to the positions in the other clusters. After the subscription has acknowledged a position after a snapshot,
+the broker moves the subscription in the other clusters. A broker knows only the snapshots that it has read while
+sending entries to a consumer. Brokers do not send markers to consumers, so a marker leaves a gap in the entry ids that
+a consumer receives.
 
     call or event  | condition                | effect
     `look_ahead`   | no permit is left        | FLOW for 1,000 messages at first and after a gap in the entry ids,
@@ -94,7 +95,7 @@ class Cursor(OpenConsumer):
         """Return the first position that the cursor has not passed.
 
         Raises:
-            ProtocolError: The broker does not report positions of cursors, because it is older than Pulsar 2.8.
+            ProtocolError: The broker does not report positions of cursors, because the broker is older than Pulsar 2.8.
             PulsarError: The broker refused the request, or the connection failed.
 
         """
@@ -162,8 +163,7 @@ def hold_cursor(
     try:
         cursor.subscribe(topic, subscription, is_replicated=is_replicated)
     except BaseException:
-        # If the broker was only slow, it may still open the consumer. The next attempt would then raise
-        # `SubscriptionBusy`.
+        # A slow broker can still open the consumer. The next attempt would then raise `SubscriptionBusy`.
         cursor.close()
         client.forget_owner(topic)
         raise

@@ -37,11 +37,12 @@ class TopicOwners:
 
         Args:
             connections: The client's connections, which also send the lookups.
-            listener_name: The advertised listener whose addresses brokers return, or None if the default is wanted.
+            listener_name: The advertised listener whose addresses brokers return. With None, brokers choose the
+                listener.
             uses_tls: Whether to connect to the addresses for TLS.
             request_seconds: Time limit of one lookup, in seconds.
-            seconds_left: A function that returns how many of the given seconds remain. If no time remains, it raises
-                `DeadlineExceeded`.
+            seconds_left: A function that shortens a number of seconds to the client's remaining time. If no time
+                remains, the function raises `DeadlineExceeded`.
 
         """
         self._connections = connections
@@ -72,7 +73,7 @@ class TopicOwners:
         """Forget the oldest owners if more than `_MOST_OWNERS` owners are cached.
 
         The limit is needed because a client can exist longer than its topics. If a topic is still in use, the client
-        looks it up again.
+        looks up the topic again.
         """
         excess = len(self._owners) - _MOST_OWNERS
         if excess > 0:
@@ -80,7 +81,7 @@ class TopicOwners:
                 self.forget(topic)
 
     def forget(self, topic: str) -> None:
-        """Forget the topic's owner. Call this after the owner failed or refused, because the topic may have moved."""
+        """Forget the topic's owner. Call this method after the owner failed or refused a request."""
         self._owners.pop(topic, None)
 
     def connections(self, topics: Iterable[str]) -> dict[str, Connection | PulsarError]:
@@ -106,14 +107,14 @@ class TopicOwners:
         return connections
 
     def _find_owners(self, topics: list[str]) -> dict[str, PulsarError]:
-        """Look up the owners of topics and cache them. Return a mapping from topics to failed lookups."""
+        """Look up and cache the owners of topics. Return a mapping from topics to failed lookups."""
         faults: dict[str, PulsarError] = {}
         for window in in_windows(topics):
             connection = self._connections.service_connection()
             answers = connection.submit_all(
                 [(lookup_command(topic, self._listener_name), looking_up(topic)) for topic in window]
             )
-            # One deadline applies to all lookups, because they were sent together.
+            # One deadline applies to all lookups, because the client sent all lookups together.
             deadline = time.monotonic() + self._seconds_left(self._request_seconds)
             for topic, answer in zip(window, answers, strict=True):
                 try:

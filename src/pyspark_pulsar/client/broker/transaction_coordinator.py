@@ -1,8 +1,8 @@
 """Pulsar transactions: begin, add partitions, commit or abort.
 
 END_TXN is not idempotent. A broker of Pulsar 4.0.8 answers TransactionNotFound for a transaction that has been
-committed or aborted. Therefore a caller that commits needs another way to find out the outcome. Only END_TXN or the
-timeout ends a transaction. A lost connection does not abort a transaction.
+committed or aborted. Therefore a caller whose commit got no answer needs another way to find out the outcome. Only
+END_TXN or the timeout ends a transaction. A lost connection does not abort a transaction.
 
 Protocol: CommandTcClientConnectRequest, CommandNewTxn, CommandAddPartitionToTxn, CommandEndTxn. The coordinator's
 number is the upper half of a transaction's id (`txnid_most_bits`). Partition N of `transaction_coordinator_assign`
@@ -53,7 +53,7 @@ _PERMISSION: Final = (
 
 @dataclass(frozen=True, slots=True)
 class _CoordinatorRequest:
-    """A sent request about a transaction; `answer` is None if the request could not be sent."""
+    """A request about a transaction. If the request could not be sent, `answer` is None."""
 
     transaction: TransactionId
     command: wire.BaseCommand
@@ -88,7 +88,7 @@ class Coordinators:
         return max(1, int(_explain_refusal(lambda: self._client.partition_count(_ASSIGN))))
 
     def begin(self, timeout_ms: int, coordinator: int | None = None) -> TransactionId:
-        """Begin a transaction. The broker aborts it after the timeout.
+        """Begin a transaction. The broker aborts the transaction after the timeout.
 
         Args:
             timeout_ms: The timeout in milliseconds.
@@ -106,7 +106,7 @@ class Coordinators:
     def add_partitions(self, transaction: TransactionId, partitions: Sequence[str]) -> None:
         """Add partitions to a transaction. Each partition must be added before its first message.
 
-        A partition may be added again, for example to check that the transaction is still open.
+        A partition can be added again, for example to check that the transaction is still open.
 
         Raises:
             TransactionEnded: The transaction is not open.
@@ -139,8 +139,8 @@ class Coordinators:
         """Commit transactions, and wait until all their partitions have recorded the commit. Requests are pipelined.
 
         Returns:
-            The transactions that had already ended. A transaction that this call has committed may also be in the list,
-            if an answer was lost and the request was repeated.
+            The transactions that had already ended. If an answer was lost and the request was repeated, the list can
+            also contain a transaction that this call has committed.
 
         """
         return self._end_all(transactions, commit=True)
@@ -187,7 +187,7 @@ class Coordinators:
     def _submit(
         self, transaction: TransactionId, command: wire.BaseCommand, where: str
     ) -> _CoordinatorRequest:
-        """Send a request. `_settle` sends the request again if it fails temporarily."""
+        """Send a request. After a temporary failure, `_settle` sends the request again."""
         try:
             answer = self._connection(_number(transaction)).submit(command, where)
         except ConnectionFailed:
@@ -250,7 +250,7 @@ class Coordinators:
 
 
 class OpenTransaction:
-    """An open transaction of this process, and its partitions. Only one thread may use an instance."""
+    """An open transaction of this process, and its partitions. An instance is for one thread."""
 
     def __init__(
         self, coordinators: Coordinators, transaction: TransactionId, ends: float = math.inf
@@ -269,7 +269,7 @@ class OpenTransaction:
         self._ends = ends
 
     def add_partitions(self, partitions: Sequence[str]) -> None:
-        """Add partitions. Each partition must be added before its first message. Only new partitions need a request.
+        """Add partitions. Each partition must be added before its first message. Only new partitions cause a request.
 
         Raises:
             TransactionEnded: The transaction is not open.
@@ -286,7 +286,7 @@ class OpenTransaction:
     def require_time(self) -> None:
         """Check that the transaction has not timed out. Call this method before each message.
 
-        A message that arrives after the broker has aborted the transaction may block all readers of the topic.
+        A message that arrives after the broker has aborted the transaction can block all readers of the topic.
 
         Raises:
             TransactionEnded: The transaction has timed out.

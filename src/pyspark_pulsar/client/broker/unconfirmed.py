@@ -1,12 +1,12 @@
-"""The unconfirmed frames of a producer: the next frames to send, the proof in a receipt, and frames to send again.
+"""The unconfirmed frames of a producer. This module selects the frames to send and checks the receipts.
 
 This module does no I/O. A frame passes through these states in order, and receipts arrive in the order of the frames:
 
     held       The last chunk of a chunked message waits here until all earlier frames are confirmed.
     unsent     The frame has not been sent on the current connection. `take` returns the frame.
     sent       The frame has been sent on the current connection, but its receipt has not arrived.
-    confirmed  The topic has stored the frame, unless the topic is non-persistent. When all frames of the same `add` are
-               confirmed, they are removed.
+    confirmed  The topic has stored the frame, unless the topic is non-persistent. When all frames of one call of `add`
+               are confirmed, these frames are removed.
 
 The meaning of a receipt depends on its sequence id, compared with the id of the oldest unconfirmed frame:
 
@@ -18,10 +18,10 @@ The meaning of a receipt depends on its sequence id, compared with the id of the
     higher                                     Receipts are missing, so the connection is no longer reliable.
 
 A receipt without a position contains `-1:-1`. The broker's deduplication has rejected the frame, because a frame of the
-same producer name with an equal or higher sequence id is already stored. If this producer has sent the same frame on an
-earlier connection, the receipt proves that the frame is stored. The proof holds because no other producer uses the name
-and ids, and because brokers store frames in order. For this proof, `tried` counts the unchanged frames of a group that
-may have reached a broker on an earlier connection.
+same producer name with an equal or higher sequence id is already stored. If this producer has already sent the same
+frame on an earlier connection, the receipt proves that the frame is stored. The proof holds because no other producer
+uses the name and ids, and because brokers store frames in order. For this proof, `tried` counts the unchanged frames of
+a group that were sent, and possibly received by a broker, on an earlier connection.
 
 `prepare_resend` makes all unconfirmed frames unsent for the next connection, so each message is stored at least once.
 
@@ -31,15 +31,15 @@ chunk is not sent until all earlier frames are confirmed:
 
     The connection breaks before the last chunk was sent    No reader has received the whole message. All chunks are
                                                             sent again as a new message with a new uuid, including
-                                                            confirmed chunks. No chunk counts as tried.
+                                                            confirmed chunks. `tried` counts no new chunk.
     The connection breaks after the last chunk was sent     Only the last chunk is sent again. If the last chunk is
                                                             already stored, all readers recognize the repetition.
 
 If `sends_again` is False, no frame is sent twice, so the last chunk does not wait. If the connection breaks while a
-frame is sent, the producer fails. The only exception is a frame that the broker has refused for certain (`refuse`). If
-several frames are sent, the order of the frames would change, because the broker may store the frames after the refused
-one. So with `first_alone`, the first frame on each connection is sent alone. The other frames wait for its receipt.
-Brokers refuse transactional messages for a moment after they have loaded a topic.
+frame is sent, the producer fails. The only exception is a frame that the broker has certainly refused (`refuse`), if no
+other frame is sent. Otherwise the broker could store later frames before the refused frame, in the wrong order.
+Therefore with `first_alone`, the first frame on each connection is sent alone. The other frames wait for the receipt of
+the first frame. Brokers refuse transactional messages for a moment after they have loaded a topic.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class _Pending:
     sent: int = 0
     """Number of frames that were sent on the current connection, or confirmed on an earlier connection."""
     tried: int = 0
-    """Number of unchanged frames that may have reached a broker on an earlier connection."""
+    """Number of unchanged frames that were sent, and possibly received by a broker, on an earlier connection."""
     attempts: int = 0
     """Number of times that a chunked message of the group was replaced by a new message."""
     first_sent: deque[tuple[int, float]] = field(default_factory=deque)
@@ -93,7 +93,8 @@ class Unconfirmed:
         """Start without frames.
 
         Args:
-            sends_again: Whether frames may be sent twice. If False, last chunks do not wait.
+            sends_again: Whether frames can be sent twice. If False, the last chunk of a message does not wait for
+                receipts.
             first_alone: Whether the first frame on each connection is sent alone.
 
         """
@@ -104,7 +105,8 @@ class Unconfirmed:
         self._pending: deque[_Pending] = deque()
         self._progress_at = 0.0
         self.nbytes = 0
-        """Total bytes of all groups with an unconfirmed frame. A group counts with all its frames."""
+        """Total bytes of all groups with an unconfirmed frame. A group counts with all its frames, including confirmed
+        frames."""
 
     def __bool__(self) -> bool:
         return bool(self._pending)
@@ -113,14 +115,14 @@ class Unconfirmed:
     def oldest_since(self) -> float:
         """Return the time from which the oldest unconfirmed frame waits for its receipt.
 
-        Call this method only if a frame is unconfirmed.
+        Use this property only if a frame is unconfirmed.
         """
         oldest = self._pending[0]
         return oldest.first_sent[0][1] if oldest.first_sent else max(oldest.given_at, self._progress_at)
 
     @property
     def oldest_id(self) -> int:
-        """Return the sequence id of the oldest unconfirmed frame. Call this only if a frame is unconfirmed."""
+        """Return the sequence id of the oldest unconfirmed frame. Use this property only if a frame is unconfirmed."""
         oldest = self._pending[0]
         return oldest.frames.sequence_ids[oldest.confirmed]
 
@@ -211,9 +213,9 @@ class Unconfirmed:
         return index < pending.tried and not inner
 
     def refuse(self, sequence_id: int) -> None:
-        """Make a frame unsent, because the broker has refused it and will not store it later.
+        """Make a frame unsent, because the broker has refused the frame and will not store the frame later.
 
-        Nothing changes if other frames are sent too, because the broker may store these.
+        If other frames are sent too, nothing changes, because the broker can still store the other frames.
         """
         if self.sent == 1 and sequence_id == self.oldest_id:
             self._pending[0].sent = self._pending[0].confirmed

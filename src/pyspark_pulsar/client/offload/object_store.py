@@ -1,7 +1,8 @@
 """Reads of objects and files in tiered storage, on the driver and on executors.
 
 The package obstore reads object stores, and pyarrow reads folders. Error messages of obstore and pyarrow can contain
-parts of the store's answers, such as key ids or signed requests. So this module raises errors with its own messages.
+parts of the store's answers, such as key ids or signed requests. Therefore this module raises errors with its own
+messages.
 """
 
 from __future__ import annotations
@@ -84,7 +85,7 @@ class StoredBytes(Protocol):
 
 @lru_cache(maxsize=16)
 def open_stored_bytes(store: TieredStore) -> StoredBytes:
-    """Return the instance for the store, one in each process. The first request connects to the store.
+    """Return the reader of a store. A process has one reader for each store, which connects at the first request.
 
     Raises:
         PrerequisiteMissing: The package obstore is not installed.
@@ -261,7 +262,7 @@ def read_in_steps(read: Callable[[int, int], bytes], start: int, end: int) -> Ge
                 raise piece
             yield piece
     finally:
-        # The thread can put one more piece. The emptied queue has space for it, so the thread then sees `stopped`.
+        # The thread can put one more piece into the emptied queue without waiting, and then sees `stopped`.
         stopped.set()
         while not fetched.empty():
             fetched.get_nowait()

@@ -30,7 +30,7 @@ _FILE_SYSTEM: Final = "filesystem"
 _PATIENCE_MS: Final = 8_000
 
 _refused_namespaces: Final[set[Namespace]] = set()
-"""Namespaces whose offload policy this role may not read. A process logs each namespace once."""
+"""Namespaces whose offload policy this role is not allowed to read. A process logs each namespace once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,7 @@ def find_tiered_store(options: ReadOptions, rest: RestClient | None, topic: Topi
         topic: The topic.
 
     Returns:
-        The location. None if neither source names a location, or if the role may not read the policy.
+        The location. None if neither source names a location, or if the role is not allowed to read the policy.
 
     Raises:
         OptionError: `tieredStorageUrl` has an invalid form.
@@ -114,7 +114,7 @@ def _check(url: str) -> None:
         or place.scheme not in OBJECT_STORES + FOLDERS
         or not (place.netloc or place.path.strip("/"))
     ):
-        # The message does not quote the URL, which may contain a password.
+        # The message does not quote the URL, because the URL can contain a password.
         raise OptionError(
             "option 'tieredStorageUrl': expected s3://bucket, gs://bucket, az://container, file:///folder or "
             "hdfs://host:port/folder without user, query and fragment, got another form (not shown); set credentials "

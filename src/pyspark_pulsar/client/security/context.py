@@ -23,7 +23,7 @@ class Security:
     tls: Tls | None = None
     """TLS settings, or None if connections do not use TLS."""
     proxy: BrokerAddress | None = None
-    """The proxy that replaces brokers as the target of connections. TLS still verifies the broker's host name."""
+    """The proxy to connect to instead of the brokers. TLS still verifies the broker's host name."""
 
 
 def security_of(options: ConnectionOptions) -> Security:

@@ -165,7 +165,7 @@ class NoAuthentication:
 
 @dataclass(frozen=True)
 class CertificateCredentials:
-    """Credentials of a client that authenticates by its TLS certificate. Its commands contain no credentials."""
+    """Credentials of a client that authenticates by TLS certificate. The commands contain no credentials."""
 
     method: str = "tls"
 

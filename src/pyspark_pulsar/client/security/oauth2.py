@@ -35,14 +35,14 @@ _log: Final = logging.getLogger(__name__)
 
 _CONNECT_SECONDS, _READ_SECONDS = 10.0, 30.0
 _REQUEST_SECONDS: Final = 60.0
-"""Maximum time for both requests to the provider together: for its configuration and for the token."""
+"""Maximum time for both requests to the provider together: for the configuration and for the token."""
 _MOST_TOKENS: Final = 64
 """Maximum number of flows whose tokens this process caches. Each new secret is another flow and needs an entry."""
 _FRESH_PART: Final = 0.9
 """Fraction of a token's lifetime after which this process renews the token, as Pulsar's Java client does."""
 _UNKNOWN_LIFE_SECONDS: Final = 60.0
 _JUST_NOW_SECONDS: Final = 1.0
-"""Maximum age of a token that is returned for a renewal, because several connections often renew together."""
+"""Maximum age of a token that a renewal returns. Several connections often request a renewal at the same time."""
 _ACCEPT: Final = {"Accept": "application/json"}
 _OK: Final = 200
 _REFUSED: Final = (400, 401, 403)
@@ -63,7 +63,8 @@ class OAuth2Flow:
     audience: str = ""
     scope: str = ""
     trust_certs: str | None = None
-    """Path of the certificates of authorities that can sign the provider's certificate. None trusts the system's."""
+    """Path of the certificates of authorities that can sign the provider's certificate. None trusts the system's
+    authorities."""
 
 
 @dataclass
@@ -140,7 +141,7 @@ def access_token(flow: OAuth2Flow, *, renew: bool = False) -> str:
 
 
 def _renew(flow: OAuth2Flow, cached: _CachedToken, request: Future[str]) -> None:
-    """Request one token from the provider, for all threads that wait for a token until the provider answers."""
+    """Request one token from the provider, for all threads that request a token before the provider answers."""
     requested_at = time.monotonic()
     try:
         token, lifetime = _request_token(flow)

@@ -19,8 +19,8 @@ from pyspark_pulsar.options.values.regular_file import check_regular_file
 from pyspark_pulsar.runtime import threading, time
 
 _RECEIVE_BYTES: Final = 256 * 1024
-# Parts of OpenSSL's error names. Errors of the first kind mean that the other side does not use TLS. Errors of the
-# second kind mean that the other side sent an alert about a certificate.
+# Parts of OpenSSL's error names. The names in `_NO_TLS` mean that the other side does not use TLS. The names in
+# `_WANTS_CERTIFICATE` mean that the other side sent an alert about a certificate.
 _NO_TLS: Final = ("WRONG_VERSION_NUMBER", "HTTP_REQUEST", "UNEXPECTED_MESSAGE", "RECORD_LAYER_FAILURE")
 _WANTS_CERTIFICATE: Final = (
     "CERTIFICATE_REQUIRED",
@@ -48,7 +48,7 @@ class Tls:
         Args:
             trust_certs: Path of the certificates of trusted authorities, or None to trust the system's authorities.
             own: Paths of the client's certificate and private key, or None to send no certificate.
-            insecure: Whether to trust any certificate.
+            insecure: Whether to trust every certificate.
             verify_hostname: Whether the server's certificate must contain the name of its host.
 
         """

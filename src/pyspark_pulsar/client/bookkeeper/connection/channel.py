@@ -1,6 +1,6 @@
 """The protocol of one connection to a bookie, without a socket: the caller passes input bytes and sends output bytes.
 
-A connection begins with TLS, if the options enable TLS. Authentication follows, if the options contain a password. An
+If the options enable TLS, a connection begins with TLS. If the options contain a password, authentication is next. An
 open connection carries requests for entries and their answers.
 
     state          | input                                    | output                              | next state
@@ -25,15 +25,16 @@ open connection carries requests for entries and their answers.
                    | after TLS, first a frame of version 3    |                                     | `PermissionDenied`
 
 TLS is negotiated on the plain port: a START_TLS request of the protocol's version 3, its answer, then the handshake.
-All later messages have version 2, the version of connections without TLS. Source: `PerChannelBookieClient`,
-`AuthHandler` and `BookieRequestProcessor` of BookKeeper 4.17.
+After the handshake, requests and their answers have version 2, like all messages without TLS. Source:
+`PerChannelBookieClient`, `AuthHandler` and `BookieRequestProcessor` of BookKeeper 4.17.
 
-A bookie with an authentication provider can require more than TLS from its clients. After the handshake, such a bookie
-sends an unsolicited answer of version 3 to START_TLS, and leaves the connection open. To a client without a password,
-this answer is a refusal. A client with a password ignores this answer, because the client authenticates next.
+A bookie with an authentication provider can require more than TLS from its clients. After the handshake, a bookie with
+this requirement sends an unsolicited answer of version 3 to START_TLS, and leaves the connection open. To a client
+without a password, this answer is a refusal. A client with a password ignores this answer, because the client
+authenticates next.
 
-Authentication is SASL with DIGEST-MD5, in AUTH messages of version 2. A bookie does not answer a wrong proof. So the
-client requests an entry immediately after the proof. If the proof was wrong, the bookie refuses the entry.
+Authentication is SASL with DIGEST-MD5, in AUTH messages of version 2. A bookie does not answer a wrong proof. Therefore
+the client requests an entry immediately after the proof. If the proof was wrong, the bookie refuses the entry.
 """
 
 from __future__ import annotations
@@ -122,7 +123,7 @@ class BookieChannel:
 
     @property
     def phase(self) -> str:
-        """Return words for the current phase with a space at the end, or an empty string if the connection is open."""
+        """Return the phase as words for errors, with a space at the end. An open connection has an empty string."""
         if self._authenticates():
             return "during authentication "
         return "" if self.is_open else "during the TLS handshake "
@@ -156,8 +157,8 @@ class BookieChannel:
         """Process received bytes.
 
         Returns:
-            The received bytes of answers of version 2, which can begin and end anywhere in an answer.
-            The bytes to send to the bookie.
+            A tuple. The first value is the received bytes of version 2, which can begin and end anywhere in an answer.
+            The second value is the bytes to send to the bookie.
 
         """
         if self._state is _State.TLS_REQUESTED:
@@ -215,7 +216,7 @@ class BookieChannel:
         return bytes(plain), outgoing + self._outgoing.read()
 
     def _check_version(self, plain: bytes) -> bytes:
-        """Return the bytes. Raise `PermissionDenied` if the first frame is a refusal after the handshake."""
+        """Return the bytes. If the first frame after the handshake is a refusal, raise `PermissionDenied`."""
         if self._speaks_version_2:
             return plain
         self._answers += plain

@@ -1,7 +1,7 @@
 """Connections to bookies, read and written by one thread.
 
-The sockets do not block, and one call of `wait` reads and writes all sockets. So a slow bookie does not delay other
-bookies, not even during a TLS handshake. The first request to a bookie opens a connection. After a fault of a
+The sockets do not block, and one call of `wait` reads and writes all sockets. A slow bookie therefore does not delay
+other bookies, not even during a TLS handshake. The first request to a bookie opens a connection. After a fault of a
 connection, the next request to the bookie opens a new connection.
 """
 
@@ -59,7 +59,7 @@ class _BookieConnection:
     outgoing: bytearray = field(default_factory=bytearray)
     """The bytes to send, after encryption."""
     quiet_seconds: float = 0.0
-    """The seconds that calls of `wait` waited for this connection since its last progress."""
+    """The seconds for which calls of `wait` have waited for this connection without progress."""
     mask: int = 0
 
 
@@ -128,7 +128,7 @@ class BookieConnections:
             seconds: The maximum time to wait, in seconds.
 
         Returns:
-            The events so far. The list is empty if no event happened in time.
+            The events since the previous call. The list is empty if no event happened in time.
 
         """
         if not self._events:
@@ -197,7 +197,7 @@ class BookieConnections:
                 connection.stream.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
                 code = connection.stream.connect_ex(address)
             except OSError as refused:
-                # This happens for an IPv6 address on a machine without IPv6.
+                # An IPv6 address on a machine without IPv6 causes this error.
                 code, fault = -1, str(refused)
             else:
                 fault = os.strerror(code)
@@ -222,7 +222,7 @@ class BookieConnections:
         self._flush(connection)
 
     def _give_up(self, connection: _BookieConnection) -> None:
-        """Close the connection to a silent bookie. If it did not connect, try the next address of the bookie's host."""
+        """Close the connection to a silent bookie. If no connection was open, try the next address of the host."""
         within = f"within {self.timeout_seconds:g} s (option bookieTimeoutMs)"
         if connection.connected:
             self._lose(connection, f"did not answer {connection.channel.phase}{within}")
@@ -259,7 +259,7 @@ class BookieConnections:
             self._break(connection, f"closed the connection {connection.channel.phase}".rstrip())
             return
         if connection.channel.is_open:
-            # Before the connection is open, no data resets the time, so one timeout applies to TLS and authentication.
+            # Data resets `quiet_seconds` only on an open connection. TLS and authentication together have one timeout.
             connection.quiet_seconds = 0.0
         try:
             answers, outgoing = connection.channel.receive(data)

@@ -1,7 +1,7 @@
 """DIGEST-MD5, the SASL mechanism with which bookies authenticate users by password.
 
-The client never sends the password. Client and server each prove that they know the password. Source: RFC 2831. This
-module supports only the quality of protection `auth`, which is the only one that BookKeeper supports.
+The client never sends the password. Client and server each prove that they know the password. Source: RFC 2831. Like
+BookKeeper, this module supports no quality of protection except `auth`.
 """
 
 from __future__ import annotations

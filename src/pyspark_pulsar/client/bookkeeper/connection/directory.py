@@ -10,9 +10,9 @@ Pulsar 4.0.8 and BookKeeper 4.17.2 have these sources of addresses:
     a bookie's HTTP server, config/server_config      | `bookiePort` of the bookie that answers
     metadata store, /ledgers/available/ID             | host and port, which clients cannot read
 
-An address without a port has BookKeeper's default port, or the `bookiePort` of the bookie with the HTTP server if that
-server returned the host. This module caches answers for 60 s, because a stream plans every few seconds. The module runs
-on the driver, and on executors that need another copy of a ledger.
+If a bookie's HTTP server returned the host, the port is the `bookiePort` of this bookie. Otherwise, an address without
+a port has BookKeeper's default port 3181. This module caches answers for 60 s, because a stream plans every few
+seconds. The module runs on the driver, and on executors that need another copy of a ledger.
 """
 
 from __future__ import annotations
@@ -40,16 +40,19 @@ _OK: Final = 200
 
 @dataclass(frozen=True, slots=True)
 class Directory:
-    """The addresses of bookies that the cluster returned."""
+    """The bookie addresses that the cluster returned."""
 
     addresses: Mapping[str, str]
     """The `host:port` of each bookie, by bookie id."""
     fault: PulsarError | None = None
-    """The first failed request, which can be the reason for missing addresses. None if no request failed."""
+    """The error of the first failed request, which can be the reason for missing addresses. None if no request
+    failed."""
 
 
 class KnownDirectories:
-    """A cache of directories for 60 s. Roles have separate directories, because only superusers can read racks-info.
+    """A cache that stores each directory for 60 s.
+
+    Roles have separate directories, because only superusers can read racks-info.
 
     Instances are safe to use from several threads, because each access is a single operation on a dictionary.
     """

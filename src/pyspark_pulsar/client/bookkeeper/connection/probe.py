@@ -1,4 +1,4 @@
-"""A concurrent check, on the driver, whether bookies answer read requests."""
+"""A check on the driver whether bookies answer read requests. The check requests up to 32 bookies at a time."""
 
 from __future__ import annotations
 

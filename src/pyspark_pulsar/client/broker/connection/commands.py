@@ -1,4 +1,4 @@
-"""Type numbers and framing of the protocol's commands, and the name of the field of each request or answer.
+"""Type numbers and framing of the protocol's commands, and the field name of each request and answer.
 
 The numbers are the values of the enum `BaseCommand.Type` in the protocol specification.
 """

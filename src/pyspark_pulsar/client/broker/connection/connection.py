@@ -1,7 +1,7 @@
 """A connection to one broker: keep-alive, and delivery of each answer to the caller that sent the request.
 
 Two kinds of threads use a connection. The connection's own thread receives, and each caller sends on the caller's
-thread. Requests have ids, and a caller may send several requests before the first answer arrives. Therefore `submit`
+thread. Requests have ids, and a caller can send several requests before the first answer arrives. Therefore `submit`
 returns a future immediately.
 
     state      | activity                                     | event                           | next state
@@ -29,8 +29,8 @@ without an answer fail with the reason of the close. Later requests fail immedia
 consumers receive the reason by `on_closed`. If the broker never answers a request, the deadline of `await_answer` ends
 the wait.
 
-While the connection is paused, no answer arrives (`is_full`). A caller that waits for an answer must then collect
-earlier entries.
+While the connection is paused, no answer arrives (`is_full`). Therefore a caller that waits for an answer must collect
+the entries that wait for consumers.
 
 The connection sends PING if it has received nothing for 30 s. A broker closes a connection without input after two of
 the broker's own keep-alive intervals.
@@ -72,8 +72,8 @@ from pyspark_pulsar.errors import ConnectionFailed, DeadlineExceeded, PulsarErro
 from pyspark_pulsar.runtime import Future, threading, time
 
 KEEP_ALIVE_SECONDS = 30.0
-# A paused connection does not read the broker's pings, so it cannot answer them. A broker closes a connection from
-# which it has received nothing for two of its keep-alive intervals (30 s by default).
+# A paused connection does not read the broker's pings, so the connection cannot answer the pings. A broker closes a
+# connection after two of the broker's keep-alive intervals (30 s by default) without input.
 PAUSED_PING_SECONDS = 1.0
 _LEAST_SECONDS = 0.05
 
@@ -92,7 +92,7 @@ class Listener(Protocol):
 
 
 class Connection:
-    """An open connection to a broker, which `open_connection` returns. Several threads may use a connection."""
+    """An open connection to a broker, which `open_connection` returns. Several threads can share a connection."""
 
     def __init__(self, transport: Transport, limits: BrokerLimits, security: Security) -> None:
         self.address = transport.address
@@ -136,11 +136,12 @@ class Connection:
         """Send a request.
 
         Args:
-            command: The request. This function sets its request id.
+            command: The request. This method sets the request id of the command.
             where: A description of the request and its topic, for error messages.
 
         Returns:
-            A future. Its result is the inner message of the answer; its exception is the broker's refusal.
+            A future. The result of the future is the inner message of the answer. The exception is the broker's
+            refusal.
 
         """
         return self.submit_all([(command, where)])[0]
@@ -168,7 +169,8 @@ class Connection:
         try:
             return await_answer(answer, where, seconds)
         except DeadlineExceeded:
-            # Otherwise requests without an answer would accumulate, because a connection may be open for months.
+            # Without the removal, requests without an answer would accumulate, because a connection can be open for
+            # months.
             with self._lock:
                 self._waiting.pop(_id_of(command, REQUESTS), None)
             raise
@@ -210,7 +212,7 @@ class Connection:
 
     @property
     def is_full(self) -> bool:
-        """Return whether the connection is paused. No answer arrives until consumers collect their entries."""
+        """Return whether the connection is paused. No answer arrives on a paused connection."""
         return not self._transport.has_room()
 
     def first_entry(self, consumer_id: int) -> tuple[int, int] | None:
@@ -262,7 +264,7 @@ class Connection:
     def _dispatch_all(self, commands: list[bytes]) -> None:
         for data in commands:
             self._dispatch(wire.BaseCommand.FromString(data))
-        # Skip the loop if no entries wait. Thousands of consumers may exist only to request log ends, and such
+        # Skip the loop if no entries wait. Thousands of consumers can exist only to request log ends, and these
         # consumers never receive entries.
         if not self._transport.has_entries():
             return
@@ -284,7 +286,7 @@ class Connection:
         elif command.type == PING:
             self.send_bytes(frame(wire.BaseCommand(type=PONG, pong=wire.CommandPong())))
         elif command.type == AUTH_CHALLENGE:
-            # Renewing a token may be slow, so another thread answers.
+            # Renewing a token can be slow, so another thread answers.
             threading.Thread(
                 target=self._reauthenticate, name=f"{self._thread.name}-auth", daemon=True
             ).start()
@@ -321,7 +323,10 @@ class Connection:
             settle(*waiting)
 
     def close(self, reason: ConnectionFailed | None = None) -> None:
-        """Close the connection. Callers that wait for an answer get `reason` as the error. Later calls do nothing."""
+        """Close the connection. Callers that wait for an answer get `reason` as the error.
+
+        A second call does nothing.
+        """
         with self._lock:
             if self._closed is not None:
                 return

@@ -38,7 +38,8 @@ class BrokerLimits:
 
     max_message_bytes: int
     knows_scalable_topics: bool
-    """True if the broker supports scalable topics. Other brokers close the connection after a command for them."""
+    """True if the broker supports scalable topics. Other brokers close the connection after a scalable topic
+    command."""
 
 
 def shake_hands(transport: Transport, deadline: float, credentials: Credentials, data: bytes) -> BrokerLimits:

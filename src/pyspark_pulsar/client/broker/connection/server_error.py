@@ -114,7 +114,7 @@ _PASSING_CAUSES = (
 _PASSES = re.compile("|".join(map(re.escape, _PASSING_CAUSES)), re.IGNORECASE)
 
 
-# Messages of temporary failures that exclude that the broker stores the refused message later (Pulsar 4.0.8):
+# Texts of temporary failures after which the broker never stores the refused message (Pulsar 4.0.8). The causes are:
 # - The topic was loaded a moment ago, and the recovery of its transaction buffer has not begun
 #   (`TopicTransactionBuffer.appendBufferToTxn`).
 # - The topic is fenced, because the broker has refused another message a moment ago (`PersistentTopic`).
@@ -127,11 +127,11 @@ class ProducerBusy(ProtocolError):
 
 
 class NotReady(ConnectionFailed):
-    """The broker cannot serve the request now, but may soon. Look up the topic again before the next attempt."""
+    """The broker temporarily cannot serve the request. Look up the topic again before the next attempt."""
 
 
 class MessageRefused(NotReady):
-    """The broker has not stored the message and will not store it later. Sending it again cannot store it twice."""
+    """The broker has not stored the message and will not store it later. A new attempt stores only one copy."""
 
 
 def server_error(code: int, message: str, where: str) -> PulsarError:

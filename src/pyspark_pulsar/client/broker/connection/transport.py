@@ -51,7 +51,7 @@ class Transport:
     def limit_messages(self, max_bytes: int) -> None:
         """Set the broker's size limit for messages, in bytes.
 
-        Call this method before the first consumer is added, because it discards received parts of frames.
+        Call this method before the first consumer is added, because the method discards received parts of frames.
         """
         with self._drained:
             self._decoder = FrameDecoder(max_bytes + _FRAME_ALLOWANCE)
@@ -156,7 +156,7 @@ def open_transport(
     Args:
         address: The address of the broker.
         seconds: Time limit for connecting and the TLS handshake together, in seconds.
-        security: The settings that contain the proxy, if a proxy is used.
+        security: The settings, which can contain a proxy.
         context: The TLS context, or None to connect without TLS.
 
     Raises:
@@ -219,8 +219,8 @@ def _set_options(stream: socket.socket) -> None:
 
     If a host vanishes, its connections stay open. PING detects a vanished host only after 60 s, because a busy broker
     can be slow to answer (`connection`). TCP keep-alive probes can be more frequent, because the operating system
-    answers a probe even if the broker is busy. TCP_USER_TIMEOUT is not set, because it would also close a connection on
-    which a broker slows a producer down.
+    answers a probe even if the broker is busy. TCP_USER_TIMEOUT is not set, because this timeout would also close a
+    connection on which a broker slows a producer down.
     """
     stream.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     stream.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
