@@ -24,7 +24,7 @@ def describe(checkpoint: Checkpoint, entries: Sequence[Entry]) -> Iterator[tuple
 
     def look(replay: Replay) -> tuple[str, str, str, int, dict[int, int]]:
         state = replay.state
-        assert state is not None  # noqa: S101 -- `current` has found one
+        assert state is not None  # noqa: S101 -- `current` has found a state
         anchor, floor = position_text(replay.anchor) or "none yet", position_text(state.floor) or "none yet"
         return state.owner, anchor, floor, replay.records_since, dict(state.written)
 
