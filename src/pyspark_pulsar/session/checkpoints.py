@@ -1,8 +1,9 @@
 """Session settings for checkpoints in Pulsar.
 
 Some settings of Spark apply to every checkpoint of a session, in any file system. One of these settings is the class of
-the file manager. This package's class passes other schemes on to Spark's own class. The format of state and Spark's
-checksum files cannot depend on the file system, so the settings for both are set on request only.
+the file manager. This package's file manager passes paths of other schemes to Spark's own file manager. The format of
+state and Spark's checksum files cannot depend on the file system. So the settings for these two are added only if the
+caller requests them.
 """
 
 from __future__ import annotations

@@ -29,7 +29,10 @@ from pyspark_pulsar.schema.read_schema import resolve_read_schema
 from pyspark_pulsar.schema.write.write_schema import resolve_write_schema
 
 KEEPER: Final = "pyspark-pulsar-journal"
-"""Name of the durable subscription of each topic. The subscription prevents the deletion of the topic's records."""
+"""Name of the durable subscription of each topic.
+
+Without this subscription, a broker could delete the topic or the topic's records.
+"""
 
 _PERMITS: Final = 1_000
 _WAIT_SECONDS: Final = 1.0
