@@ -82,7 +82,7 @@ class Checkpoint:
         logs = self.logs(deadline, create=True)
         while not logs.index.sync(deadline):
             if self._is_new(logs, deadline):
-                # Close our own producer first, because the exclusive producer of `format_index` fences it.
+                # Close the producer of `logs` first, because the exclusive producer of `format_index` would fence it.
                 self.close()
                 with self._cluster.new_client() as client:
                     format_index(client, str(logs.index_partition), owner, CALL_SECONDS)

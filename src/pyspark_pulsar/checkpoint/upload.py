@@ -176,8 +176,8 @@ class Upload:
     def _announce(self, deadline: Deadline) -> None:
         """Append an UPLOAD record with the position of the first chunk, so that upkeep does not release the chunks.
 
-        The record is written after the second chunk. A file of a single chunk needs no such record, because its PUT
-        follows the chunk immediately.
+        The record is written after the second chunk. A file of a single chunk needs no UPLOAD record, because the PUT
+        of the file follows the chunk immediately.
         """
         self._sent_chunks += 1
         if self._is_announced or self._sent_chunks == 1:

@@ -41,8 +41,8 @@ def checkpoint_conf(catalog: str, present: Mapping[str, str], checkpoints: str |
     Args:
         catalog: The catalog's name.
         present: Existing settings, which are kept.
-        checkpoints: `"rocksdb"` or `"default"`, to add settings that also apply to other checkpoints. None adds no such
-            settings.
+        checkpoints: The state store, `"rocksdb"` or `"default"`. The settings for the state store also apply to
+            checkpoints outside of Pulsar. If `checkpoints` is None, these settings are not added.
 
     Raises:
         OptionError: `checkpoints` has another value, or is "rocksdb" while `present` names another provider.

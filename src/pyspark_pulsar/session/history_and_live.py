@@ -1,9 +1,9 @@
-"""The history of topics as a batch and their live messages as a stream, with one boundary between them.
+"""The history of topics as a batch, and the live messages of the topics as a stream.
 
-In each topic partition, the boundary is the position after the last message that consumers may see at the time of the
-call. The batch ends before the boundary (exclusive), and the stream begins at the boundary (inclusive). The options of
-the batch and of the stream contain the boundary as JSON. So each row is either in the batch or in the stream, no matter
-when and how often the two run.
+One boundary is between the batch and the stream. In each topic partition, the boundary is the position after the last
+message that consumers can see at the time of the call. The batch ends before the boundary (exclusive), and the stream
+begins at the boundary (inclusive). The options of the batch and of the stream contain the boundary as JSON. So each row
+is either in the batch or in the stream, no matter when and how often the two run.
 
 This module runs in the user's program, which must reach Pulsar. With Spark Connect, the user's program is the client.
 """

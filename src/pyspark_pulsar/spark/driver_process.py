@@ -7,7 +7,7 @@ source, push filters, plan a read, plan a write, commit. Spark starts a new proc
 imports all modules again. Instead, the jar runs the programs in this process, as calls of `spark.service`:
 
     call                           body                                   answer
-    the module of such a program   the input of the program from Spark    the output of the program to Spark
+    the module name of a program   the input of the program from Spark    the output of the program to Spark
     read_summary                   pickled partitions (`frames.packed`)   their summary by `read.batch.summary`
     the calls of a stream reader   described in `spark.stream_readers`
 

@@ -1,7 +1,7 @@
 """The main loop of Python processes that the jar starts, with calls and answers in frames (`spark.frames`).
 
     frame               header
-    the first one       the settings, in the form of the service
+    the first frame     the settings, in the form of the service
     its answer          {"ready": true, ...}, or {"error": {...}} before the process ends
     a call              {"id": 1, "call": "status", "log": "WARN,INFO", "arguments": {...}}
     its answer          {"id": 1, "result": ...} or {"id": 1, "error": {"kind": "Failed", "message": ...}}

@@ -1,4 +1,4 @@
-"""The task in this process: its partition, epoch and attempt, and the counts that it reports to the jar.
+"""The task in this process: its partition, epoch and attempt, and the counts that the task reports to the jar.
 
 Spark returns only rows from a Python task. So the jar's reader creates an empty file in the folder of the executor's
 blocks. Spark passes the path of this folder to its Python workers, and deletes the folder with the executor. The task

@@ -88,8 +88,8 @@ def keyed(batches: Iterator[pa.RecordBatch], key_column: str | None) -> Iterator
 def key_bytes(column: pa.Array) -> pa.Array:
     """Return the keys for the values of a column.
 
-    A binary value is the key itself. Another value is converted to text, as Spark's `CAST AS STRING` does, and the key
-    is the text in UTF-8. The key of a null is null.
+    A binary value is the key itself. Any other value is converted to text, as Spark's `CAST AS STRING` does, and the
+    key is the text in UTF-8. The key of a null is null.
     """
     if types.is_binary(column.type) or types.is_large_binary(column.type):
         return column.cast(pa.binary())

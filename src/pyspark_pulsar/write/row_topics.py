@@ -3,8 +3,8 @@
 A task settles a topic when the first row for the topic arrives. Settling checks the schema, and creates a missing topic
 (`target`).
 
-Settling and opening a topic waits for five answers of a broker, one after the other. So threads settle all new topics
-of a record batch concurrently, with one client. Later, only the task's thread uses the senders.
+Settling and opening a topic waits for five answers of a broker in sequence. So threads settle all new topics of a
+record batch concurrently, with one client. Later, only the task's thread uses the senders.
 """
 
 from __future__ import annotations

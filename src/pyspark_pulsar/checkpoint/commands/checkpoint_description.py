@@ -17,7 +17,7 @@ def describe(checkpoint: Checkpoint, entries: Sequence[Entry]) -> Iterator[tuple
 
     Args:
         checkpoint: The checkpoint.
-        entries: The files and folders to count: all of the checkpoint, or all in one of its folders.
+        entries: The files and folders to count, either from the whole checkpoint or from one folder.
 
     """
     logs = checkpoint.current(Deadline.after(CALL_SECONDS))

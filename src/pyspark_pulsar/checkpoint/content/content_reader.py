@@ -82,7 +82,7 @@ class ContentReader:
             raise
 
     def _request(self, chunks: Sequence[Chunk], index: int, where: str) -> Future[bytes]:
-        """Return the future of a chunk's bytes. If the chunk was not requested before, start to fetch its run."""
+        """Return the future of a chunk's bytes. If no earlier call requested the chunk, start to fetch its run."""
         first = index // RUN * RUN
         with self._lock:
             if self._is_closed:

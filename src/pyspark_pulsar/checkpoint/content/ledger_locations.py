@@ -1,7 +1,7 @@
 """Locations of a content log's closed ledgers in bookies and tiered storage.
 
-The search for a location is the one that plans the reads of topics (`read.planning`). The search needs `admin.url`, and
-a `readFrom` other than `broker`. A ledger without a location is read from the broker.
+A location is searched with the same functions that plan the reads of topics (`read.planning`). The search needs
+`admin.url`, and a `readFrom` other than `broker`. A ledger without a location is read from the broker.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@
     find    | read the last record, which names the anchor of the last snapshot;    | a start position
             | if no anchor is named, start at the beginning                         |
     search  | search a state in the records from the start on (`replay`);           | follow, or missed
-            | if there is none, search from the first record on                     |
+            | if no state is found, search from the first record on                 |
     follow  | apply records as they arrive                                          | a lost connection, or missed
     resume  | read from the last applied record on; if this record was removed,     | follow, or find
             | drop the state                                                        |
@@ -243,7 +243,7 @@ class IndexFollower:
     ) -> Iterator[tuple[MessagePosition, Record]]:
         """Yield records, and wait for new ones, until the log is closed or the connection is lost.
 
-        A new iterator over the same consumer and reader resumes where the previous one stopped.
+        A new iterator over the same consumer and reader resumes after the last record of the previous iterator.
 
         Raises:
             DeadlineExceeded: No record arrived for `timeout_seconds`.

@@ -75,7 +75,7 @@ _KINDS: Final = frozenset(kind.value for kind in Kind)
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """The position, length and checksum of a part of a file, which is one message of the content log."""
+    """A part of a file: the position, length and checksum of one message of the content log."""
 
     ledger: int
     entry: int

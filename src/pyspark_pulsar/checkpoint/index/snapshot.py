@@ -1,4 +1,4 @@
-"""A snapshot of an index: a copy of its state in SNAPSHOT records. Records before its anchor can be removed.
+"""A snapshot of an index: a copy of the state in SNAPSHOT records. The broker may remove records before the anchor.
 
     anchor    the position of the last record that the snapshot covers
     parts     records of about `PART_BYTES`; the snapshot is complete when its last part is stored

@@ -1,7 +1,7 @@
 """Upkeep: the owner of a checkpoint removes unneeded data, on a thread that runs next to the query.
 
-    snapshots   store the state of the index in a few records, so that the records before its anchor can be removed
-    cleaner     writes old chunks that files still need again, so that the old ledgers can be removed
+    snapshots   store the state of the index in a few records, so that the records before the anchor can be removed
+    cleaner     copies old chunks of present files to the log end, so that the old ledgers can be removed
     keepers     move the keeper subscription of each topic forward, so that the broker removes earlier closed ledgers
 
 A keeper subscription is a durable subscription. The broker keeps all messages after the position of the subscription.

@@ -20,7 +20,7 @@ would also block readers. The separate transaction then times out.
 A task writes its partitions to `-begun` before it adds the partitions to its transaction. The partitions exist at that
 time. So a partition in `-begun` that does not exist was deleted, and is not created again. A task may add more
 partitions while buffers become `Ready`. So `-begun` is read until it contains no new partitions. One round trip passes
-between the last reading and the abort. Partitions that a task adds during this round trip may be missed.
+between the last reading and the abort. A partition that a task adds during this round trip gets no empty message.
 
 If a partition's buffer does not become `Ready`, the transactions are aborted nevertheless, because open transactions
 would certainly block the readers of the partition.
@@ -74,7 +74,7 @@ def abort_running(
 
     Args:
         sink: The journal and the coordinators.
-        read_begun: A function that reads the transactions. It is called until its result contains no new partition.
+        read_begun: A function that reads the transactions, and is called until the result has no new partition.
         require_alone: A function that is called immediately before the abort, if there are transactions to abort.
 
     Raises:

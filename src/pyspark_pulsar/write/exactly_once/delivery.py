@@ -119,7 +119,7 @@ class ExactlyOnce(Delivery):
         except PulsarError as fault:
             if self.job is None or len(tasks) < len(messages):
                 raise
-            # All tasks had ended, so the commit may have begun before it failed.
+            # All tasks had ended, so this abort may follow a commit that failed after its beginning.
             raise in_doubt(writer, epoch, journal, fault) from fault
 
     @property

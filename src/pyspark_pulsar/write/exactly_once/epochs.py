@@ -104,7 +104,8 @@ def commit_epoch(
 ) -> None:
     """Make all rows of `prepared` visible, and abort all other begun transactions.
 
-    If the epoch was decided before, its decision does not change, and other transactions in `prepared` are aborted.
+    If the epoch was decided before, the decision does not change. Transactions in `prepared` that are not in the
+    decision are aborted.
 
     Args:
         sink: The journal and the coordinators.
