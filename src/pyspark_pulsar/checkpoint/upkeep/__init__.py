@@ -24,7 +24,7 @@ Why nothing is removed too early
 How much unneeded data remains: the closed content ledgers contain at most as many unneeded bytes as the largest ledger
 has bytes. Beyond this limit, the cleaner writes the oldest chunks again. The open content ledger is never removed. The
 index contains the records since the last anchor, and the earlier records of the anchor's ledger. A new snapshot is
-written when these records contain more bytes of small files than the whole index, and more than
+written when these records contain more bytes of small files than all present small files have, and more than
 `snapshots.LEAST_BYTES`.
 
 If a policy or a command moves a keeper subscription, the broker may remove needed data. The owner detects a keeper

@@ -290,7 +290,7 @@ def abort_epoch(sink: Sink, writer: Writer, epoch: int, prepared: Sequence[Prepa
 def _is_fenced(state: JournalState | None, writer: Writer) -> bool:
     """Return whether the journal has another writer, and `writer` cannot take over the journal.
 
-    Tasks of a job may still take over, unless another run has taken over from the job.
+    Tasks of a job can still take over, unless another run has taken over from the job, or the job was given up.
     """
     if state is None or state.writer == writer:
         return False
