@@ -1,19 +1,21 @@
 """Checkpoints of Spark's streaming queries in Pulsar: a file system in two topics.
 
-    <name>-index     Every change of a file or folder. Readers apply the records in order. Small files are in their
-                     record.
-    <name>-content   Chunks of larger files. The index names each by ledger and entry, with its CRC-32C.
+    <name>-index     One record for each change of a file or folder. Readers apply the records in order. The record of
+                     a small file also contains the bytes of the file.
+    <name>-content   Chunks of larger files. The file's record in the index contains the ledger id, the entry id and
+                     the CRC-32C of each chunk.
 
-    state of a file      meaning                                             ends with
-    uploading            chunks in the content log that no record names      PUT or PUT_IF_ABSENT, if applied: present
-    present              in the tree                                         DELETE, another PUT, RENAME over it: gone
-    gone                 its chunks are removed with their ledgers
+    state of a file   meaning                                          ends with                           next state
+    uploading         no PUT names the file's chunks yet               PUT or PUT_IF_ABSENT takes effect   present
+    present           the tree contains the file                       DELETE, another PUT to this path,   gone
+                                                                       or RENAME to this path
+    gone              upkeep removes the ledgers of the file's chunks
 
 Why only one writer wins a put-if-absent: the first record for the path takes effect, and later records have no effect.
 So every process that replays the log finds the same winner.
-Why a previous owner changes nothing: a takeover is a record of the log too. After this record, every reader ignores the
+Why a previous owner changes nothing: a takeover is a record of the index. After this record, every reader ignores the
 records of other owners.
-Why a read returns what was written before: the read first applies the log up to the end that the broker reports
+Why a read sees every earlier write: the read first applies all records before the log end that the broker reports
 (`index.log`).
 Why readers detect missing records: see `index.replay`, and `index.creation` for an empty log.
 Why a crash never leaves a partial file: a single record creates the file, after all chunks of the file are stored.

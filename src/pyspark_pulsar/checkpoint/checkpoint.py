@@ -1,8 +1,8 @@
 """A checkpoint: the operations on its files, the check of the caller's ownership, and the records in the two logs.
 
 A caller that changes a file passes the name of an owner. This owner must be the owner of the last takeover in the
-index. A reader needs no owner. A change waits until its own record is applied, unless the change replaces a small file.
-If the present state already rules a change out, the call raises an error and writes no record.
+index. A reader needs no owner. A change waits until its own record is applied. Only a PUT of a small file does not
+wait. If the present state already rules a change out, the call raises an error and writes no record.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _OPENED: Final = 65_536
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """The status of a file or folder. `id` changes with the content, and is empty for a folder."""
+    """The status of a file or folder. A file with new content gets a new `id`. The `id` of a folder is empty."""
 
     name: str
     is_file: bool
@@ -72,17 +72,17 @@ class Checkpoint:
     def take_over(self, owner: str, deadline: Deadline) -> Logs:
         """Make `owner` the owner of the checkpoint; create the checkpoint if it does not exist.
 
-        From then on, changes of other owners have no effect.
+        After the takeover, changes of other owners have no effect.
 
         Raises:
-            CheckpointLost: The first records of the index were removed, or the content log has chunks but there is no
-                index.
+            CheckpointLost: The first records of the index were removed, or the content log has chunks but the index
+                does not exist.
 
         """
         logs = self.logs(deadline, create=True)
         while not logs.index.sync(deadline):
             if self._is_new(logs, deadline):
-                # Close our own producer first, because the exclusive producer of `format_index` fences it.
+                # Close the producer of `logs` first, because the exclusive producer of `format_index` would fence it.
                 self.close()
                 with self._cluster.new_client() as client:
                     format_index(client, str(logs.index_partition), owner, CALL_SECONDS)
@@ -94,7 +94,7 @@ class Checkpoint:
         return logs
 
     def logs(self, deadline: Deadline, *, create: bool = False) -> Logs:
-        """Return the logs; open the logs if they are not open, or if the index has failed.
+        """Return the open logs. If no logs are open, or if the index has failed, open new logs.
 
         Raises:
             CheckpointPathNotFound: The checkpoint does not exist, and `create` is false.
@@ -132,13 +132,13 @@ class Checkpoint:
     def _is_new(self, logs: Logs, deadline: Deadline) -> bool:
         """Return True if the index never had a record, and False if its first record arrived during the call.
 
-        Raises `CheckpointLost` if the index had records before.
+        Raises `CheckpointLost` if the index had records that were removed.
         """
         first_record = Deadline.after(_FORMAT_SECONDS)
         while not was_emptied(self._cluster, logs):
             if not logs.index.sync(deadline):
                 return True
-        # Another process may be about to write the first record, or the broker does not show its messages at present.
+        # Another process may be about to write the first record, or the broker may still be loading the topic.
         while time.monotonic() < first_record.at or has_entries(self._cluster, logs.index_partition):
             deadline.seconds_left(f"reading {self.name}")
             if logs.index.sync(deadline):
@@ -193,7 +193,7 @@ class Checkpoint:
         return listed
 
     def open(self, path: Path, deadline: Deadline) -> tuple[File, bytes | None]:
-        """Return a file and its content; None instead of the content if the file has chunks.
+        """Return a file and the bytes of a small file. For a file with chunks, return None instead of the bytes.
 
         Raises `CheckpointPathNotFound`, `CheckpointIsDirectory`, `CheckpointLost`.
         """
@@ -229,7 +229,9 @@ class Checkpoint:
                     raise
 
     def _find_known(self, file_id: str, path: Path, deadline: Deadline) -> File:
-        """Return the file from the replayed index or from memory. If both lack the file, read the index to its end.
+        """Return the file from the applied records, or from the opened files in memory.
+
+        If neither contains the file, read the index to its end.
 
         Raises `CheckpointPathNotFound`.
         """
@@ -269,7 +271,7 @@ class Checkpoint:
     # Changing
 
     def mkdirs(self, path: Path, owner: str | None, deadline: Deadline) -> None:
-        """Create a folder and the folders above it. An existing folder needs no owner.
+        """Create a folder and its missing parent folders. If the folder exists, the caller needs no owner.
 
         Raises `CheckpointPathExists`, `CheckpointNotDirectory`.
         """
@@ -299,8 +301,8 @@ class Checkpoint:
 
         Raises:
             CheckpointPathNotFound: The source does not exist.
-            CheckpointPathExists: The target exists, and may not be overwritten.
-            CheckpointError: The target is below the source.
+            CheckpointPathExists: The target exists, and `overwrite` is false or the target cannot be replaced.
+            CheckpointError: The target is below the source, or one of the two paths is the root folder.
 
         """
         self.current(deadline)
@@ -325,13 +327,13 @@ class Checkpoint:
     def upload(self, path: Path, owner: str | None, deadline: Deadline, *, if_absent: bool) -> Upload:
         """Begin the upload of a file; `finish` completes the upload.
 
-        Raises an error of `finish` immediately if the present state makes that error certain.
+        If the present state makes an error of `finish` certain, this call raises the error.
         """
         logs = self.logs_for_change(owner, deadline)
         refused = logs.index.look(lambda state: _put_refused(state, path, if_absent=if_absent))
         if refused is not Outcome.DONE:
             logs = self.current(deadline)
-            # The file at the path may belong to another owner that has taken over.
+            # Another owner may have taken over, and may have written the file at the path.
             require_owner(str(self.name), owner, logs.index.owner)
             refused = logs.index.look(lambda state: _put_refused(state, path, if_absent=if_absent))
             self._settle(logs, path, refused, owner)

@@ -86,8 +86,8 @@ class Cluster:
     def partition(self, topic: TopicName, *, create: bool = False) -> TopicPartition | None:
         """Return the only partition of a topic, or None if the topic does not exist.
 
-        If the brokers create partitioned topics, this partition has the number 0. With `create`, a missing topic is
-        created.
+        The index of the partition is 0 for a partitioned topic, and -1 for any other topic. With `create`, create the
+        topic if it does not exist.
         """
         with self.borrowed() as client:
             count = client.present_partitions([topic], create=create)[topic]

@@ -54,8 +54,8 @@ def open_logs(cluster: Cluster, name: CheckpointName, deadline: Deadline, *, cre
             f"(pyspark-pulsar checkpoint rm)"
         )
     if index is not None and content is None and not create:
-        # Another process is creating the checkpoint, or died while creating it. If the content log was deleted instead,
-        # reading its chunks fails later.
+        # Another process is creating the checkpoint, or died while creating the checkpoint. If the content log was
+        # deleted instead, reading chunks fails later.
         content = TopicPartition(name.content, index.index)
     if create:
         content = content or cluster.partition(name.content, create=True)
@@ -67,8 +67,8 @@ def open_logs(cluster: Cluster, name: CheckpointName, deadline: Deadline, *, cre
     content_writer = LogWriter(cluster.new_client(), content.name, CALL_SECONDS)
     if create:
         try:
-            # Opening a producer creates the keeper subscription. It must exist before the first message, because the
-            # broker may otherwise remove that message.
+            # Opening a producer creates the keeper subscription. Without this subscription, the broker may remove the
+            # first message.
             content_writer.open(deadline)
             writer.open(deadline)
         except BaseException:
@@ -90,7 +90,7 @@ def open_logs(cluster: Cluster, name: CheckpointName, deadline: Deadline, *, cre
 def has_entries(cluster: Cluster, partition: TopicPartition) -> bool:
     """Return whether the topic stores entries, even if its broker shows no message at present.
 
-    Brokers show no message of a topic while they unload the topic. A new cursor is at a stored entry nevertheless.
+    A broker that is unloading a topic shows no messages. Even then, a new cursor begins at the first stored entry.
     """
     with cluster.borrowed() as client:
         first = new_cursors(client, {partition: FIRST}).get(partition)
@@ -99,7 +99,10 @@ def has_entries(cluster: Cluster, partition: TopicPartition) -> bool:
 
 
 def was_emptied(cluster: Cluster, logs: Logs) -> bool:
-    """Return whether an empty index had a record before, or another process is writing its first record."""
+    """Return whether an index that is empty now had records that were removed.
+
+    The result is also True while another process writes the first record.
+    """
     return logs.index.writer.was_exclusive() or has_entries(cluster, logs.content_partition)
 
 

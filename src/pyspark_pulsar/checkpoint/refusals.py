@@ -1,4 +1,4 @@
-"""Errors for changes that had no effect."""
+"""Errors for refused changes, missing files, and callers that do not own the checkpoint."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def file_gone(path: str, file_id: str) -> CheckpointPathNotFound:
 
 
 def require_owner(checkpoint: str, owner: str | None, present: str) -> None:
-    """Raise an error if `owner` is not the owner `present`.
+    """Raise an error unless `owner` is `present`, which is the checkpoint's owner.
 
     Raises:
         PermissionDenied: The caller names no owner.

@@ -63,7 +63,7 @@ class Store:
     # Owners
 
     def take_over(self, checkpoint: Checkpoint, owner: str, deadline: Deadline) -> None:
-        """Make `owner` the owner of the checkpoint, and start its upkeep.
+        """Make `owner` the owner of the checkpoint, and start the checkpoint's upkeep.
 
         Raises:
             CheckpointUnsafe: A policy of the topics would remove data that the checkpoint needs.
@@ -76,7 +76,7 @@ class Store:
         self._upkeep(checkpoint, owner)
 
     def look_after(self, checkpoint: Checkpoint, owner: str, deadline: Deadline) -> None:
-        """Resume the upkeep of a previous process of the same JVM, unless another owner has taken over.
+        """Resume the upkeep that an earlier process of the same JVM ran, if `owner` still owns the checkpoint.
 
         Raises the errors of `Checkpoint.current`.
         """

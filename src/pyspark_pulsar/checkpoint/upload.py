@@ -2,7 +2,7 @@
 
     state      meaning                                                      ends with
     buffered   all bytes are in memory, at most `INLINE_BYTES`              more bytes: streaming; commit: PUT with body
-    streaming  up to `MOST_UNCONFIRMED` chunks wait for a receipt           commit: all stored, then PUT names them
+    streaming  up to `MOST_UNCONFIRMED` chunks wait for a receipt           commit: PUT, after all chunks are stored
 
 A chunk is sent again if sending fails, or if the broker does not report the chunk's position. The file exists after its
 PUT, which is a single record. A process that dies before the PUT leaves chunks that no record names. These chunks are
@@ -30,8 +30,9 @@ from pyspark_pulsar.runtime import Future
 INLINE_BYTES: Final = 16 * 1024
 """The largest size of a file that is stored in the index, in bytes.
 
-Every process reads all files of the index when it starts, and caches a part of them in memory. Every snapshot writes
-all these files again. A larger file takes 3 ms longer to write and 10 ms longer to read.
+Every process reads all files of the index when it starts, and caches some of these files in memory. Every snapshot
+writes all these files again. A file in the content log takes 3 ms longer to write, and 10 ms longer to read, than a
+file in the index.
 """
 CHUNK_BYTES: Final = 1024 * 1024
 MOST_UNCONFIRMED: Final = 8
@@ -117,8 +118,8 @@ class Upload:
     def commit(self, deadline: Deadline) -> Outcome:
         """Store the file, and return the outcome.
 
-        When a small file is replaced, the call does not wait for the outcome. The result DONE then means only that the
-        PUT record is stored. Raises the errors of `write` and `IndexLog.append`.
+        For a small file without `if_absent`, the call does not wait for the outcome. In this case, DONE only means that
+        the PUT record is stored. Raises the errors of `write` and `IndexLog.append`.
         """
         if not self._is_streaming:
             body, self._buffer = bytes(self._buffer), bytearray()
@@ -156,7 +157,8 @@ class Upload:
     def _append(self, deadline: Deadline, body: bytes = b"", *, wait: bool = True) -> Outcome:
         """Append the PUT record of the file.
 
-        For a file with chunks, always wait for the outcome, because upkeep may have released the chunks before.
+        A caller that writes a file with chunks waits for the outcome, because upkeep may already have released the
+        chunks.
         """
         kind = Kind.PUT_IF_ABSENT if self._if_absent else Kind.PUT
         details: dict[str, Any] = {"path": path_text(self.path), "length": self._length}
@@ -174,8 +176,8 @@ class Upload:
     def _announce(self, deadline: Deadline) -> None:
         """Append an UPLOAD record with the position of the first chunk, so that upkeep does not release the chunks.
 
-        The record is written after the second chunk. A file of a single chunk needs no such record, because its PUT
-        follows the chunk immediately.
+        The record is written after the second chunk. A file of a single chunk needs no UPLOAD record, because the PUT
+        of the file follows the chunk immediately.
         """
         self._sent_chunks += 1
         if self._is_announced or self._sent_chunks == 1:

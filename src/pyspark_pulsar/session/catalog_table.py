@@ -16,7 +16,7 @@ _IDENTIFIER: Final = re.compile(r"`(?P<quoted>(?:[^`]|``)+)`|(?P<plain>[^.`]+)")
 
 
 def table_options(spark: SparkSession, table: str) -> dict[str, str]:
-    """Return the topic of a table and the options of its catalog, as options of a read.
+    """Return options for a read of a table: the topic of the table, and the options of the table's catalog.
 
     Args:
         spark: The session with the catalog.

@@ -1,8 +1,9 @@
 """Session settings for checkpoints in Pulsar.
 
 Some settings of Spark apply to every checkpoint of a session, in any file system. One of these settings is the class of
-the file manager. This package's class passes other schemes on to Spark's own class. The format of state and Spark's
-checksum files cannot depend on the file system, so the settings for both are set on request only.
+the file manager. This package's file manager passes paths of other schemes to Spark's own file manager. The format of
+state and Spark's checksum files cannot depend on the file system. So the settings for these two are added only if the
+caller requests them.
 """
 
 from __future__ import annotations
@@ -40,8 +41,8 @@ def checkpoint_conf(catalog: str, present: Mapping[str, str], checkpoints: str |
     Args:
         catalog: The catalog's name.
         present: Existing settings, which are kept.
-        checkpoints: `"rocksdb"` or `"default"`, to add settings that also apply to other checkpoints. None adds no such
-            settings.
+        checkpoints: The state store, `"rocksdb"` or `"default"`. The settings for the state store also apply to
+            checkpoints outside of Pulsar. If `checkpoints` is None, these settings are not added.
 
     Raises:
         OptionError: `checkpoints` has another value, or is "rocksdb" while `present` names another provider.

@@ -1,7 +1,7 @@
 """Settings that add the catalog to a Spark session, for a builder or a conf file.
 
-This runs in the user's program before the session starts. A running session cannot accept the settings, because its JVM
-has already loaded the jars and extensions.
+This module runs in the user's program before the session starts. A running session cannot accept the settings, because
+the session's JVM has already loaded the jars and extensions.
 """
 
 from __future__ import annotations
@@ -72,11 +72,11 @@ def configure(
     error_hook: bool = True,
     **settings: Any,
 ) -> Builder:
-    """Add the catalog, its jar and the settings they need to a `SparkSession.builder`.
+    """Add the catalog, the catalog's jar and the required settings to a `SparkSession.builder`.
 
     A builder of a Spark Connect client (`remote("sc://...")`) gets only the settings of the catalog. The jar, the
-    extension and the interpreters belong to the server. The command `pyspark-pulsar catalog conf` prints their
-    settings.
+    extension and the interpreters belong to the server. The command `pyspark-pulsar catalog conf` prints the settings
+    for the server.
 
     The catalog's jar and extension are added to the jars and extensions of the builder, of spark-defaults.conf and of
     PYSPARK_SUBMIT_ARGS. Other settings are not changed.
@@ -85,10 +85,10 @@ def configure(
 
     - `error_hook` sets `sys.excepthook`, or the exception handler of the shell in IPython and Jupyter. Then errors of
       this package are shown without the frames of PySpark (`install_error_hook`).
-    - If the environment variable PYSPARK_PYTHON is not set, it is set to the Python of the workers.
+    - If the environment variable PYSPARK_PYTHON is not set, `configure` sets it to the Python of the workers.
     - If the environment variable PYSPARK_SUBMIT_ARGS names jars, the jar of the catalog is added. If a setting is a
-      secret, the variable also names a file with the secrets. Only this user may read the file, which is deleted at
-      exit.
+      secret, the variable also names a file with the secrets. Only this user can read the file. The process deletes the
+      file at exit.
 
     Args:
         builder: The builder of a session that has not started.
@@ -160,8 +160,9 @@ def session_conf(
         admin_url: Address of the admin REST API.
         catalog: Name of the catalog in SQL.
         checkpoints: The same as for `configure`.
-        python: The interpreter of the catalog and the workers. By default, it is this program's interpreter, but
-            workers use `spark.pyspark.python` of `present` if that setting exists.
+        python: The interpreter of the catalog and the workers. If `python` is None, the catalog uses this program's
+            interpreter. Workers then use `spark.pyspark.python` in `present`, or this program's interpreter if the
+            setting is absent.
         jar: The location of the catalog's jar for Spark; by default, the file in this package.
         options: The same as for `configure`.
         present: Existing settings of the session.
@@ -195,13 +196,13 @@ def catalog_settings(
     options: Mapping[str, Any] | None = None,
     **settings: Any,
 ) -> dict[str, str]:
-    """Return the setting `spark.sql.catalog.<catalog>` and the settings whose names begin with it and a dot.
+    """Return the setting `spark.sql.catalog.<catalog>` and all settings `spark.sql.catalog.<catalog>.*`.
 
     Values may have the types that `DataFrameReader.options` accepts. The arguments are the same as for `configure`.
 
     Raises:
-        OptionError: The catalog's name is invalid, or the catalog would refuse the settings. Without `service.url`, the
-            settings are not checked, because the session then has further settings in another place.
+        OptionError: The catalog's name is invalid, or the catalog would refuse the settings. Settings without
+            `service.url` are not checked, because the session then gets further settings from another place.
 
     """
     if _NAME.fullmatch(catalog) is None or catalog == "spark_catalog":
@@ -237,11 +238,12 @@ def _appended(present: str | None, added: str) -> str:
 
 
 def _sockets(present: Mapping[str, str]) -> dict[str, str]:
-    """Return settings for Unix sockets between Spark's JVM and its Python workers, unless they are set already.
+    """Return settings for Unix sockets between Spark's JVM and its Python workers.
 
-    Over TCP, each task waits 40 ms before it starts. The JVM writes small pieces, and the kernel delays the second one
-    until the first one is acknowledged. The path of a Unix socket is limited to 103 to 107 bytes. Spark's default is
-    the folder for temporary files, whose path may be longer, for example on YARN.
+    If `present` enables or disables Unix sockets, return no settings. Over TCP, each task waits 40 ms before it starts.
+    The JVM writes small pieces, and the kernel delays the second piece until the first piece is acknowledged. The path
+    of a Unix socket is limited to 103 to 107 bytes, depending on the system. Spark's default folder is the folder for
+    temporary files, whose path may be longer, for example on YARN.
     """
     enabled, folder = f"{_UNIX_SOCKETS}.enabled", f"{_UNIX_SOCKETS}.dir"
     if enabled in present:
@@ -261,7 +263,7 @@ def _redaction(present: str | None) -> str:
 
 
 def _holds_secret(key: str, value: str) -> bool:
-    """Return whether a setting contains a secret itself, and not only its location."""
+    """Return whether a setting contains a secret itself, and not only the location of a secret."""
     names = (f".{name.lower()}" for name in secret_keys(ReadOptions, WriteOptions))
     return key.lower().endswith(tuple(names)) and not value.startswith(("file:", "env:", "/"))
 

@@ -100,7 +100,7 @@ def workers_python() -> dict[str, str]:
 
 
 def add_submitted_jar(jar: str) -> None:
-    """Add the jar to the jars in PYSPARK_SUBMIT_ARGS, which override the builder's jars when Spark starts a JVM."""
+    """Add the jar to the jars in PYSPARK_SUBMIT_ARGS. If there are such jars, Spark ignores the builder's jars."""
     words = shlex.split(os.environ.get(_SUBMIT_ARGS, ""))
     changed = [_with_jar(previous, word, jar) for previous, word in zip(["", *words], words, strict=False)]
     if changed != words:
@@ -116,7 +116,8 @@ def submit_by_file(settings: Mapping[str, str]) -> None:
     """Pass the settings to the JVM in a file that only this user can read.
 
     Without the file, the settings would be on the JVM's command line, which all users of the machine can read. The file
-    also contains the settings that Spark would have read from another file. This process deletes the file at exit.
+    also contains the settings of the file that Spark would read otherwise, because Spark reads only one of the two
+    files. This process deletes the file at exit.
     """
     _, previous = _submitted_settings()
     source = _conf_path(previous)
@@ -149,7 +150,7 @@ def _with_jar(previous: str, word: str, jar: str) -> str:
 
 
 def _submitted_settings() -> tuple[dict[str, str], str | None]:
-    """Return the settings in PYSPARK_SUBMIT_ARGS, and the path of its file of settings."""
+    """Return the settings in PYSPARK_SUBMIT_ARGS, and the path after `--properties-file`; None without this flag."""
     settings: dict[str, str] = {}
     file = None
     words = shlex.split(os.environ.get(_SUBMIT_ARGS, ""))
@@ -200,14 +201,14 @@ def _session_settings() -> SettingOf | None:
 
 
 def _has_jvm() -> bool:
-    """Return whether this process has or had a JVM of Spark, or was started by one (spark-submit)."""
+    """Return whether this process has or had a JVM of Spark, or was started by Spark's JVM (spark-submit)."""
     from pyspark import SparkContext
 
     return SparkContext._gateway is not None or "PYSPARK_GATEWAY_PORT" in os.environ  # noqa: SLF001
 
 
 def _jvm_has(class_name: str) -> bool:
-    """Return whether the JVM finds the class, by the same rules as Spark when it loads a catalog."""
+    """Return whether the JVM finds the class, by the rules by which Spark loads the class of a catalog."""
     from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
     from pyspark import SparkContext
 

@@ -1,8 +1,8 @@
 """Short display of this package's errors in terminals and notebooks, with only the lines of the user's program.
 
-Python and IPython show an exception after all frames that it passed. Many of these frames are in PySpark, Py4J and
-IPython. The short display has the message first and last, and only the frames of the user's program in between. This
-module runs in the user's program.
+Python and IPython show an exception after all frames that the exception passed. Many of these frames are in PySpark,
+Py4J and IPython. The short display begins and ends with the message, and shows only the frames of the user's program in
+between. This module runs in the user's program.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from typing import Any, Final
 from pyspark_pulsar.errors import PulsarError
 from pyspark_pulsar.spark.tracebacks import keeps_tracebacks
 
-# The form in which `traceback` writes an exception with the items of a list. Spark adds its own words before and after
-# this text.
+# The form in which `traceback` writes an error of this package. The message may contain the lines of a list. Spark adds
+# its own words before and after this text.
 _OWN_ERROR: Final = re.compile(r"\bpyspark_pulsar\.errors\.\w+: [^\n]*(?:\n +- [^\n]*)*")
 _JAR_ERROR_CLASS: Final = "org.pysparkpulsar.source.PulsarException"
 _CLIENT_ERROR: Final = re.compile(
@@ -34,14 +34,14 @@ _HIDDEN_PACKAGES: Final = (
 
 
 def install_error_hook() -> bool:
-    """Install the short display of this package's errors in this process. Driver only.
+    """Install the short display of this package's errors in this process. Runs in the user's program only.
 
-    `configure` calls this. All other exceptions are shown as before. If the environment variable
-    PYSPARK_PULSAR_TRACEBACK is set, this package's errors are shown as before too.
+    `configure` calls this function. The display of other exceptions does not change. If the environment variable
+    PYSPARK_PULSAR_TRACEBACK is set, the display of this package's errors does not change either.
 
     Returns:
-        True if the hook is installed, by this call or an earlier call. False if another program has its own hook, which
-        is not replaced.
+        True if this call or an earlier call has installed the hook. False if another program has set a hook, which this
+        function does not replace.
 
     """
     shell = _notebook()
@@ -56,7 +56,7 @@ def install_error_hook() -> bool:
 
 
 def sentence_of(error: BaseException) -> str | None:
-    """Return the message of this package in its own error or in an error of Spark; None if there is no such message."""
+    """Return this package's message in an error of this package or of Spark; None if the error contains no message."""
     if isinstance(error, PulsarError):
         return f"{type(error).__module__}.{type(error).__qualname__}: {error}"
     found = _OWN_ERROR.search(str(error))
@@ -64,10 +64,10 @@ def sentence_of(error: BaseException) -> str | None:
 
 
 def _catalog_message(error: BaseException) -> str | None:
-    """Return the message of an error that the jar raised for a statement; None if the error is another one.
+    """Return the message of an error that the jar raised for a statement; None if the jar did not raise the error.
 
-    The text of such an error is only the message. Over Spark Connect, the class of the error is below the message.
-    Otherwise the class is requested from the JVM, which may have ended.
+    The text of an error of the jar is only the message. Over Spark Connect, the text also contains the class of the
+    error, below the message. Without Spark Connect, the class is requested from the JVM, which may have ended.
     """
     if (found := _CLIENT_ERROR.match(str(error))) is not None:
         return found["message"]
@@ -79,7 +79,7 @@ def _catalog_message(error: BaseException) -> str | None:
 
 
 def shown_error(error: BaseException, trace: TracebackType | None) -> str | None:
-    """Return the lines to show, or None if the exception has no message of this package."""
+    """Return the short display; None if all frames are kept, or if the exception has no message of this package."""
     if keeps_tracebacks() or (sentence := sentence_of(error)) is None:
         return None
     frames = [frame for frame in traceback.extract_tb(trace) if not _is_hidden(frame.filename)]
@@ -115,7 +115,7 @@ def _install_in(shell: Any) -> bool:
 
 
 class _ShownValues:
-    """A replacement for a shell's `showtraceback` that also handles errors from displaying a cell's value.
+    """A replacement for a shell's `showtraceback`, for errors that are raised while a cell's value is displayed.
 
     IPython calls `showtraceback` directly for these errors, without the handler of custom exceptions. Over Spark
     Connect, a DataFrame is analyzed when it is displayed.

@@ -1,10 +1,11 @@
-"""The history of topics as a batch and their live messages as a stream, with one boundary between them.
+"""The history of topics as a batch, and the live messages of the topics as a stream.
 
-In each topic partition, the boundary is the position after the last message that consumers may see at the time of the
-call. The batch ends there (exclusive), and the stream begins there (inclusive). The batch and the stream receive the
-boundary as JSON in their options. So each row is in exactly one of the two, whenever and however often the two run.
+One boundary is between the batch and the stream. In each topic partition, the boundary is the position after the last
+message that consumers can see at the time of the call. The batch ends before the boundary (exclusive), and the stream
+begins at the boundary (inclusive). The options of the batch and of the stream contain the boundary as JSON. So each row
+is either in the batch or in the stream, no matter when and how often the two run.
 
-This runs in the user's program, which must reach Pulsar. With Spark Connect, the user's program is the client.
+This module runs in the user's program, which must reach Pulsar. With Spark Connect, the user's program is the client.
 """
 
 from __future__ import annotations
@@ -55,9 +56,9 @@ class HistoryAndLive(NamedTuple):
 def history_and_live(spark: SparkSession, table: str | None = None, **options: Any) -> HistoryAndLive:
     """Return the messages that topics have now as a batch, and all later messages as a stream.
 
-    Each row is in exactly one of the two. This call fixes the boundary between the batch and the stream. The boundary
-    is after the last message of each topic partition that consumers may see. Rows of an open transaction are after the
-    boundary. Topics and partitions that appear later are in the stream, from their first message on. When a query
+    Each row is either in the batch or in the stream. This call fixes the boundary between the batch and the stream. In
+    each topic partition, the boundary is after the last message that consumers may see. Rows of an open transaction are
+    after the boundary. The stream contains all messages of topics and partitions that are created later. When a query
     restarts, the stream's checkpoint has priority over the boundary.
 
     Args:
@@ -65,8 +66,8 @@ def history_and_live(spark: SparkSession, table: str | None = None, **options: A
         table: A table of a Pulsar catalog, which sets the topic and the connection. A Spark Connect server does not
             send credentials, so pass them as options there.
         **options: Options of `spark.read` and `readStream`, for both parts. `startingOffsets`, `startingTimestamp` and
-            similar options set the start of the history. `subscriptionName` is for the stream. Options for an end are
-            not allowed.
+            similar options set the start of the history. `subscriptionName` applies only to the stream. Options that
+            set an end are not allowed.
 
     Raises:
         PulsarError: An option is invalid, or Pulsar cannot be reached.

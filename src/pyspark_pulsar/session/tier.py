@@ -33,26 +33,27 @@ def tier(
 ) -> list[TopicOutcome]:
     """Write the closed ledgers of topics as rows into the topics' tables, until no ledger is left.
 
-    This process plans and commits, so it must reach Pulsar and the tables. With Spark Connect, this is the client's
-    process. Spark's tasks read and write the splits. Any number of processes may call this function at the same time.
+    The calling process plans and commits, so it must reach Pulsar and the tables. With Spark Connect, the calling
+    process is the client. Spark's tasks read the splits and write the rows. Any number of processes may call this
+    function at the same time.
 
     Args:
         spark: The session.
         table: A table of a Pulsar catalog, which sets the topic and the catalog's settings. A Spark Connect server does
             not send settings that may contain secrets, so set the option `tierCatalog` there.
-        namespace: A namespace as `tenant/namespace`. Its topics that have the property `tier` are tiered
-            (`TBLPROPERTIES ('tier' = 'iceberg')`).
-        partition_by: Partitioning of new tables, unless the topic's properties set it (docs/columns.md).
-        sort_by: Sort order of new tables, unless the topic's properties set it.
+        namespace: A namespace as `tenant/namespace`. The function tiers the topics of the namespace that have the
+            property `tier` (`TBLPROPERTIES ('tier' = 'iceberg')`).
+        partition_by: Partitioning of new tables. A topic's properties have priority (docs/columns.md).
+        sort_by: Sort order of new tables. A topic's properties have priority.
         **options: Options of `spark.read`: `service_url` and `admin_url` (or with dots, in a dictionary), the topics,
-            `tierCatalog`, and how to read the messages.
+            `tierCatalog`, and options for reading the messages.
 
     Returns:
         The outcome of each topic.
 
     Raises:
-        PulsarError: A topic failed. The error of the first such topic is raised after the other topics were tiered.
-            Committed rows stay.
+        PulsarError: A topic failed. The function first tiers all other topics, and then raises the error of the first
+            failed topic. Committed rows stay in the tables.
 
     """
     texts = option_texts(options)

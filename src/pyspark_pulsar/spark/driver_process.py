@@ -7,13 +7,13 @@ source, push filters, plan a read, plan a write, commit. Spark starts a new proc
 imports all modules again. Instead, the jar runs the programs in this process, as calls of `spark.service`:
 
     call                           body                                   answer
-    the module of such a program   the input of the program from Spark    the output of the program to Spark
+    the module name of a program   the input of the program from Spark    the output of the program to Spark
     read_summary                   pickled partitions (`frames.packed`)   their summary by `read.batch.summary`
     the calls of a stream reader   described in `spark.stream_readers`
 
-Each program reads its whole request before it writes its answer, so both fit into frames. Calls run concurrently, but
-only after all modules that programs need are imported. Several threads cannot import modules at the same time if the
-modules import each other.
+Each program reads its whole input before it writes its output, so one frame contains the input and another frame
+contains the output. Calls run concurrently, but only after all modules that programs need are imported. Several threads
+cannot import modules at the same time if the modules import each other.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ class DriverService:
     def open(self) -> None:
         """Import the modules that nearly every call needs, while the JVM prepares the first call."""
         for module in (*_PROGRAMS, *_OWN):
-            # Ignore the error, because a program whose module is missing reports it to Spark itself.
+            # Ignore a failed import, because the call of the program fails too, and reports the error to Spark.
             with contextlib.suppress(Exception):
                 import_module(module)
         gc.collect()
@@ -122,9 +122,10 @@ def _summary(arguments: Mapping[str, Any], partitions: bytes) -> Answer:
 def _program(name: str, arguments: Mapping[str, Any], request: bytes) -> Answer:
     """Run one of Spark's programs. An error is part of the answer, in the form that the program would write.
 
-    The function `_main` of a program omits the steps that only a process of its own needs. These steps set up files and
-    profilers, and return accumulators. This data source has none of these. In Spark 4.1 the programs have only `main`,
-    which includes all steps. The jar then sends the input for these steps (`DriverPrograms`).
+    The function `_main` of a program omits the steps that only a separate process needs. These steps set up files and
+    profilers, and return accumulators. This data source uses no files, profilers or accumulators. In Spark 4.1 the
+    programs have only `main`, which includes all steps. For Spark 4.1, the jar also sends the input for these steps
+    (`DriverPrograms`).
     """
     del arguments
     written = io.BytesIO()
@@ -146,7 +147,8 @@ def _encode_error(fault: BaseException) -> bytes:
 
     The form is a number that means an error, a u32 length, and the text.
 
-    The text of an error of this package has no frames. It has no line end, because Spark appends words to the text.
+    The text of an error of this package contains no frames. The text does not end with a line end, because Spark
+    appends words to the text.
     """
     from pyspark.serializers import SpecialLengths, write_int, write_with_length
     from pyspark.util import handle_worker_exception
@@ -162,7 +164,7 @@ def _encode_error(fault: BaseException) -> bytes:
 
 
 def _log(fault: BaseException | None) -> None:
-    """Log the frames of a fault in this package. Errors for users need no frames."""
+    """Log the frames of an error that may be a fault of this package. Errors for users need no frames."""
     if fault is not None and not isinstance(fault, PulsarError | EOFError | ConnectionError):
         traceback.print_exception(fault)
 

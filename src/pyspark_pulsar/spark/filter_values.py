@@ -1,7 +1,8 @@
 """Constants in Spark's filters that Python cannot represent.
 
-Spark sends the constants of pushed filters as variants, and its worker calls `VariantVal.toPython` for each. For times
-before the year 1 and after the year 9999, this raises `OverflowError` before this package receives the filter.
+Spark sends the constants of pushed filters as variants, and Spark's worker calls `VariantVal.toPython` for each
+constant. For times before the year 1 and after the year 9999, this call raises `OverflowError` before this package
+receives the filter.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from pyspark.sql.types import VariantVal
 
 
 class BeyondPython:
-    """A placeholder for a constant that Python cannot represent. It is equal only to itself."""
+    """A placeholder for a constant that Python cannot represent. The placeholder is equal only to itself."""
 
 
 BEYOND_PYTHON: Final = BeyondPython()
@@ -23,7 +24,7 @@ _to_python = VariantVal.toPython
 def keep_constants_beyond_python() -> None:
     """Make Spark's worker return `BEYOND_PYTHON` for constants that Python cannot represent.
 
-    This changes `VariantVal` in the whole process, so call it only in a process that pushes filters.
+    The function changes `VariantVal` in the whole process. Call the function only in a process that pushes filters.
     """
     VariantVal.toPython = _value  # type: ignore[method-assign, assignment]
 

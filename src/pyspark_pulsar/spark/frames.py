@@ -22,7 +22,8 @@ _NUMBER: Final = struct.Struct(">I")
 _MOST_HEADER: Final = 1 << 27
 """The largest length of a header, in bytes.
 
-The first four bytes of any text are a larger number, so a text is not mistaken for a frame.
+If a program prints a text instead of a frame, the first four bytes of the text are a larger number than this length. So
+the reader does not mistake the text for a frame.
 """
 _MOST_BODY: Final = 1 << 29
 _PIECE: Final = 1 << 20
@@ -41,7 +42,7 @@ def receiver(source: int, idle_seconds: float | None = None) -> Receive:
     """Return a function that reads the next frame from a file descriptor.
 
     The function returns None at the end of the file. If no frame arrives for `idle_seconds`, the function closes the
-    descriptor and returns None. It raises the errors of `read_frame`.
+    descriptor and returns None. The function raises the errors of `read_frame`.
     """
 
     def receive() -> Frame | None:

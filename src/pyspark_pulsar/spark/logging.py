@@ -1,9 +1,10 @@
 """Handlers for the log records of this package.
 
-One handler makes the text of records printable. The other prints records in Spark's format if no logging is configured.
+One handler makes the text of records printable. If logging is not configured, the other handler prints records in
+Spark's format.
 
-In processes that Spark starts, nothing configures logging. Without the handlers, Python would print the bare text of a
-warning there, between Spark's lines and without a time or a level.
+In processes that Spark starts, nothing configures logging. Without the handlers, Python would print only the text of a
+warning between Spark's lines, without a time or a level.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from pyspark_pulsar.errors import printable
 
 PACKAGE: Final = "pyspark_pulsar"
 PROGRESS_LOG: Final = "pyspark_pulsar.progress"
-"""The name of the logger for progress. It logs occasional lines that report no problem."""
+"""The name of the logger for progress. This logger writes occasional lines that report no problem."""
 
 _SILENT: Final = logging.CRITICAL + 1
 _LEVELS: Final = {
@@ -61,8 +62,8 @@ def _is_configured(name: str) -> bool:
 def show_warnings() -> None:
     """Print warnings and progress of this package in Spark's format, with time, level and name.
 
-    Workers, and Python processes that the jar starts, call this function when they start. It does nothing if logging is
-    configured.
+    Workers, and Python processes that the jar starts, call this function when they start. If logging is configured, the
+    function does nothing.
     """
     log = logging.getLogger(PACKAGE)
     if _is_configured(PACKAGE):
@@ -76,7 +77,7 @@ def show_warnings() -> None:
 
 
 def session_levels() -> str | None:
-    """Return the levels of the session's log from the JVM's last message, or None if no JVM sends them."""
+    """Return the log levels of the session from the JVM's last message; None if the JVM has sent no levels."""
     return _session_levels
 
 

@@ -7,7 +7,7 @@ them, but the jar of this package does (`spark.stream_readers`). Only this modul
 from __future__ import annotations
 
 SPARK_ASKS_FOR_LIMITS: bool
-"""True if Spark itself, without the jar of this package, requests limits from a Python source. Spark since 4.2 does."""
+"""True if Spark itself, without this package's jar, requests limits from a Python source: in Spark 4.2 and later."""
 
 __all__ = [
     "SPARK_ASKS_FOR_LIMITS",
@@ -40,7 +40,7 @@ except ImportError:
 
     @dataclass
     class ReadMinRows(ReadLimit):  # type: ignore[no-redef]
-        """A minimum number of messages; the micro-batch is empty if fewer are available."""
+        """A minimum number of messages. The micro-batch is empty if fewer messages are available."""
 
         min_rows: int
 
@@ -57,7 +57,7 @@ except ImportError:
         max_bytes: int
 
     class SupportsTriggerAvailableNow:  # type: ignore[no-redef]
-        """A reader that is notified when `Trigger.AvailableNow` begins, and then has a fixed last offset."""
+        """A reader that is notified when `Trigger.AvailableNow` begins. The last offset of the reader is then fixed."""
 
     SPARK_ASKS_FOR_LIMITS = False
 else:

@@ -1,7 +1,7 @@
 """The main loop of Python processes that the jar starts, with calls and answers in frames (`spark.frames`).
 
     frame               header
-    the first one       the settings, in the form of the service
+    the first frame     the settings, in the form of the service
     its answer          {"ready": true, ...}, or {"error": {...}} before the process ends
     a call              {"id": 1, "call": "status", "log": "WARN,INFO", "arguments": {...}}
     its answer          {"id": 1, "result": ...} or {"id": 1, "error": {"kind": "Failed", "message": ...}}
@@ -50,7 +50,7 @@ class Service(Protocol):
     """
 
     threads: int
-    """The number of concurrent calls. If it is 1, the thread that reads calls also answers all calls, in order."""
+    """The number of concurrent calls. If the number is 1, the thread that reads calls also answers them, in order."""
     idle_seconds: float | None
     """The time in seconds without a call after which the process ends; None means never.
 
@@ -59,11 +59,11 @@ class Service(Protocol):
     """
 
     def start(self, settings: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Check the header of the first frame, and return further values for its answer.
+        """Check the header of the first frame, and return further values for the answer to this frame.
 
         The JVM waits for the answer, so this method must be fast.
 
-        If this raises an error, the error is the answer to the first frame.
+        If this method raises an error, the error is the answer to the first frame.
         """
 
     def open(self) -> None:
@@ -136,7 +136,7 @@ def serve(service: Service, receive: Receive, send: Send) -> None:
 
 
 def find_call(calls: Mapping[str, _Call], call: str) -> _Call:
-    """Return the call of this name. Raise `OptionError` if it does not exist."""
+    """Return the call of this name. Raise `OptionError` if no call has this name."""
     if call not in calls:
         raise OptionError(f"call {call!r}: expected one of {', '.join(calls)}, got another")
     return calls[call]
@@ -170,9 +170,10 @@ def _take_standard_streams() -> tuple[int, int]:
 
 
 def _add_pyspark() -> None:
-    """Find PySpark in SPARK_HOME, as Spark's own workers do, if the interpreter's environment lacks PySpark.
+    """Add PySpark from SPARK_HOME to the module path, unless the interpreter's environment contains PySpark.
 
-    Environments that are packed for a cluster do not contain PySpark, because Spark provides it.
+    Spark's own workers do the same. Environments that are packed for a cluster do not contain PySpark, because Spark
+    provides PySpark.
     """
     home = os.environ.get("SPARK_HOME")
     if home and find_spec("pyspark") is None:

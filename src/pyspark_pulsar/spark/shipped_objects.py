@@ -1,12 +1,13 @@
 """Objects that Spark sends to its Python workers, including workers whose interpreter lacks this package.
 
-Spark starts the Python of executors as `PYSPARK_PYTHON`, `spark.pyspark.python`, or `python3` on the PATH. This need
-not be the driver's interpreter. An object of this package is sent as the pickled bytes of its state, with a function
-that is pickled *by value*. So a worker without the package fails with a clear message instead of ModuleNotFoundError.
+Spark starts the Python of executors as `PYSPARK_PYTHON`, `spark.pyspark.python`, or `python3` on the PATH. This
+interpreter can differ from the driver's interpreter. An object of this package is sent as the pickled bytes of its
+state, with a function that is pickled *by value*. So a worker without the package fails with a clear message instead of
+ModuleNotFoundError.
 
 After every task, a worker of PySpark collects the garbage of the whole process (`gc.collect()`). The collection visits
-every object of every imported module. It takes 40 ms with PySpark and this package, while reading a small topic takes 6
-ms. So the first task excludes imported objects from garbage collection.
+every object of every imported module. With PySpark and this package, the collection takes 40 ms, while reading a small
+topic takes 6 ms. So the first task excludes imported objects from garbage collection.
 """
 
 from __future__ import annotations
@@ -29,7 +30,10 @@ _frozen = False
 
 
 def restorer() -> Callable[[bytes, str], Any]:
-    """Return a function that restores an object. It belongs to no module, so that cloudpickle sends it by value."""
+    """Return a function that restores an object.
+
+    The function belongs to no module, so that cloudpickle sends the function by value.
+    """
 
     def restore(state: bytes, driver_executable: str) -> Any:
         import os
@@ -101,14 +105,14 @@ def runs_in(program: str) -> bool:
 
 
 def check_workers(spark: SparkSession) -> None:
-    """Check that a worker has this package in the driver's version, by one small job. Driver only.
+    """Run a small job to check that a worker has this package in the driver's version. Runs on the driver only.
 
     Args:
         spark: The session.
 
     Raises:
-        InterpreterError: The worker lacks this package, or has another version of it. The message names its interpreter
-            and the setting to change.
+        InterpreterError: The worker lacks this package, or has another version of this package. The message names the
+            worker's interpreter and the setting to change.
 
     """
     (report,) = probe_workers(spark, 1)

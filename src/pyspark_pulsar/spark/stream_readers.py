@@ -11,11 +11,11 @@
     commit                          an offset                       nothing
     close_stream                                                    nothing
 
-Offsets are JSON. The body of `open_stream` is the data source in Spark's pickled form. Its argument `columns` is the
-schema of the stream, in Spark's JSON form. A reader stops after its first error.
+Offsets are JSON. The body of `open_stream` is the data source in Spark's pickled form. The argument `columns` of
+`open_stream` is the schema of the stream, in Spark's JSON form. A reader stops after its first error.
 
-Spark has a program for the same purpose. In Spark 4.1, Spark's program supports neither limits nor the query's
-position.
+Spark has its own program for stream readers. In Spark 4.1, Spark's program passes neither limits nor the query's
+present offset to a reader.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _NUMBER_BITS: Final = 48
 
 
 class StreamReaders:
-    """Stream readers by number. Safe to use from several threads; calls of one reader run one after another."""
+    """Stream readers by number. Threads may share an instance. Calls of one reader run one after another."""
 
     def __init__(self) -> None:
         # Numbers begin at a random value, because a restarted process must not reuse a number of the earlier process.
@@ -47,7 +47,10 @@ class StreamReaders:
         self._readers: dict[int, tuple[Any, threading.Lock]] = {}
 
     def open(self, source: bytes, columns: str) -> int:
-        """Create a reader, and return its number. `source` is unpickled, so it must be from this user's own driver."""
+        """Create a reader, and return its number.
+
+        The bytes in `source` are unpickled, so they must come from this user's own driver.
+        """
         from pyspark.sql.types import StructType
 
         reader = pickle.loads(source).streamReader(StructType.fromJson(json.loads(columns)))  # noqa: S301

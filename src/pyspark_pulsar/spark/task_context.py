@@ -1,4 +1,4 @@
-"""The task in this process: its partition, epoch and attempt, and the counts that it reports to the jar.
+"""The task in this process: its partition, epoch and attempt, and the counts that the task reports to the jar.
 
 Spark returns only rows from a Python task. So the jar's reader creates an empty file in the folder of the executor's
 blocks. Spark passes the path of this folder to its Python workers, and deletes the folder with the executor. The task
@@ -19,7 +19,7 @@ from pyspark import TaskContext
 from pyspark_pulsar.errors import CommitError
 from pyspark_pulsar.runtime import uuid
 
-# Local properties of Spark's streaming jobs: the query's id and current epoch. The id of a run is the job's group.
+# Local properties of Spark's streaming jobs: the query's id, the current epoch, and the id of the run as the job group.
 _QUERY, _EPOCH, _RUN = "sql.streaming.queryId", "streaming.sql.batchId", "spark.jobGroup.id"
 
 
@@ -55,27 +55,24 @@ class Attempt:
     run: str = ""
     """An id that all tasks of one plan of a query share."""
     number: int = 0
-    """The number of the attempt, 0 for the task's first one."""
+    """The number of the attempt. The first attempt of a task has the number 0."""
     task: int = 0
     """An id that is unique in the Spark application."""
 
 
 def new_run() -> str:
-    """Return an id for the tasks of a new plan. Driver only."""
+    """Return an id for the tasks of a new plan. Runs on the driver only."""
     return uuid.uuid4().hex
 
 
 def present_attempt(run: str) -> Attempt:
-    """Return the attempt that runs in this process. Executor only.
-
-    Outside of Spark's tasks, the attempt has number 0.
-    """
+    """Return the attempt that runs in this process. Outside of Spark's tasks, the attempt has the number 0."""
     task = TaskContext.get()
     return Attempt(run) if task is None else Attempt(run, task.attemptNumber(), task.taskAttemptId())
 
 
 def report_counts(counts: Mapping[str, int]) -> None:
-    """Report counts of this task to the jar. Executor only.
+    """Report counts of this task to the jar. Runs on executors only.
 
     Do nothing if the jar does not expect counts, and never fail the task.
     """

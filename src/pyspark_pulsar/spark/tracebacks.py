@@ -2,9 +2,9 @@
 
 Spark's Python programs write an exception with its traceback, which the JVM then displays. About 30 lines with frames
 of PySpark and this package are before the message. The programs omit the frames if the variable SPARK_HIDE_TRACEBACK is
-set when they write. So this module sets the variable when an error leaves a method that Spark has called. The program
-(a task's worker, or a step on the driver) ends after this exception. All other exceptions keep their frames, because
-they are faults of this package.
+set when they write the exception. So this module sets the variable when an error of this package leaves a method that
+Spark has called. The program (a task's worker, or a step on the driver) ends after this exception. All other exceptions
+keep their frames, because they are faults of this package.
 
 A process with `KEEPS_TRACEBACKS` in its environment keeps all frames. For tasks, set the variable as
 `spark.executorEnv.PYSPARK_PULSAR_TRACEBACK`.
@@ -23,10 +23,10 @@ from pyspark_pulsar.errors import PulsarError
 from pyspark_pulsar.spark.shipped_objects import runs_in
 
 KEEPS_TRACEBACKS: Final = "PYSPARK_PULSAR_TRACEBACK"
-"""The environment variable that keeps all frames. Any text except an empty text enables it."""
+"""The environment variable that keeps all frames. Any value except the empty text keeps the frames."""
 
 HIDES_TRACEBACKS: Final = "SPARK_HIDE_TRACEBACK"
-"""PySpark's own variable, which `pyspark.util.handle_worker_exception` reads."""
+"""PySpark's environment variable that hides frames; `pyspark.util.handle_worker_exception` reads this variable."""
 
 # Each of these programs ends with the first exception that it writes.
 _PROGRAMS: Final = (
@@ -52,7 +52,7 @@ def keeps_tracebacks() -> bool:
 def hides_tracebacks(kind: type[T]) -> type[T]:
     """Decorate a class whose public methods Spark calls, on the driver or executors.
 
-    If a method, or the iterator that it returns, raises a `PulsarError`, Spark writes the error without frames.
+    If a method, or an iterator that a method returns, raises a `PulsarError`, Spark writes the error without frames.
     """
     for name, method in list(vars(kind).items()):
         if isfunction(method) and not name.startswith("_"):

@@ -1,6 +1,6 @@
 """Reports about Spark's Python workers, with their versions and the servers that they reach.
 
-A job collects the reports. Its tasks need only Python, so the tasks also run in workers that lack this package.
+A job collects the reports. The tasks of the job need only Python, so they also run in workers that lack this package.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class WorkerReport:
 def probe_workers(
     spark: SparkSession, tasks: int, addresses: Sequence[tuple[str, int]] = ()
 ) -> list[WorkerReport]:
-    """Run tasks that each connect once to all addresses, and return their reports. Driver only.
+    """Run tasks that each connect once to all addresses, and return their reports. Runs on the driver only.
 
     If workers do not start, this function raises Spark's error.
 
@@ -95,7 +95,7 @@ def probe_workers(
         return json.dumps({**own, "package": package, "kernel": kernel, "time": clock, "reached": reached})
 
     probe.__module__ = "__main__"
-    # Use neither Arrow nor pandas, because a worker without both must still report that this package is missing.
+    # Use neither Arrow nor pandas, because a worker without them must still report that this package is missing.
     report = udf(probe, "string", useArrow=False)
     rows = spark.range(0, tasks, 1, tasks).select(report("id").alias("report")).collect()
     driver = Interpreter(platform.python_version(), version("pyspark-pulsar"))

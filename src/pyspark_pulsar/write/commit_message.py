@@ -26,7 +26,7 @@ class RowsStored(WriterCommitMessage):
 class RowsPrepared(WriterCommitMessage):
     """The result of a task of the exactly-once sink. Instances are picklable.
 
-    `prepared` is None if the task had no rows, or if an earlier attempt of its epoch was decided.
+    `prepared` is None if the task had no rows, or if the epoch was decided before the task began.
     """
 
     writer: Writer
@@ -34,7 +34,7 @@ class RowsPrepared(WriterCommitMessage):
     """The prefix of the journal's topics. The prefix contains the query's id, which the driver does not know."""
     prepared: PreparedTransaction | None
     row_digest: RowDigest
-    """The digest of the task's rows, even if an earlier attempt of the epoch was decided."""
+    """The digest of the task's rows. A task whose epoch was decided before computes this digest too."""
 
 
 CommitMessage: TypeAlias = RowsStored | RowsPrepared

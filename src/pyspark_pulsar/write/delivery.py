@@ -34,7 +34,7 @@ class Delivery(ABC):
         """Check the prerequisites of the guarantee before any row is sent. Runs on the driver only.
 
         Args:
-            runs: See `BrokerClient.for_planning`.
+            runs: True if the query is already running; see `BrokerClient.for_planning`.
 
         """
 

@@ -1,4 +1,4 @@
-"""The choice of a `Delivery` by the option `deliveryGuarantee`. No other module reads this option to choose."""
+"""The choice of a `Delivery` by the option `deliveryGuarantee`. No other module chooses a `Delivery`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The option `keyColumn`, which names a value column whose values are also the keys of the messages.
+"""The option `keyColumn`: the values of one value column are also the keys of the messages.
 
 The encoder receives the keys in an additional column `__key`.
 """
@@ -60,7 +60,7 @@ def keyed_columns(columns: pa.Schema, key_column: str | None) -> pa.Schema:
 
 
 def refuse_separated(info: SchemaInfo | None, key_column: str | None, topic: str) -> None:
-    """Check that the topic's schema does not store its own key in the message's key.
+    """Check that the topic's schema does not itself use the message's key.
 
     Raises:
         OptionError: The schema is a KEY_VALUE schema with separated keys.
@@ -76,7 +76,7 @@ def refuse_separated(info: SchemaInfo | None, key_column: str | None, topic: str
 
 
 def keyed(batches: Iterator[pa.RecordBatch], key_column: str | None) -> Iterator[pa.RecordBatch]:
-    """Yield the batches with the additional column `__key`, as `keyed_columns` describes it. Runs on executors only."""
+    """Yield the batches. If `key_column` is set, add `__key` as the last column. Runs on executors only."""
     if key_column is None:
         yield from batches
         return
@@ -88,8 +88,8 @@ def keyed(batches: Iterator[pa.RecordBatch], key_column: str | None) -> Iterator
 def key_bytes(column: pa.Array) -> pa.Array:
     """Return the keys for the values of a column.
 
-    A binary value is the key itself. Another value is converted to text, as Spark's `CAST AS STRING` does, and the key
-    is the text in UTF-8. The key of a null is null.
+    A binary value is the key itself. Any other value is converted to text, as Spark's `CAST AS STRING` does, and the
+    key is the text in UTF-8. The key of a null is null.
     """
     if types.is_binary(column.type) or types.is_large_binary(column.type):
         return column.cast(pa.binary())

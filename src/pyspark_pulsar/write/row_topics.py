@@ -1,9 +1,10 @@
 """Sending rows that name their topic in the column `__topic`. Runs on executors only.
 
-A topic is settled when its first row arrives.
+A task settles a topic when the first row for the topic arrives. Settling checks the schema, and creates a missing topic
+(`target`).
 
-Settling and opening a topic waits for five answers of a broker, one after the other. So threads settle all new topics
-of a record batch concurrently, with one client. Later, only the task's thread uses the senders.
+Settling and opening a topic waits for five answers of a broker in sequence. So threads settle all new topics of a
+record batch concurrently, with one client. Later, only the task's thread uses the senders.
 """
 
 from __future__ import annotations

@@ -31,8 +31,8 @@ class DeliveryTerms:
     transaction: OpenTransaction | None = None
     """The transaction of all messages; None if the messages have no transaction.
 
-    Every partition is added to the transaction before the first message to this partition. No message is sent a second
-    time. If a connection is lost while receipts are still outstanding, `SendError` is raised.
+    Every partition is added to the transaction before the first message to this partition. No message of a transaction
+    is sent a second time. If a connection is lost while receipts are still outstanding, `SendError` is raised.
     """
     digests: bool = False
     """True if the encoder computes the digest of the rows; False if the encoder only computes the number of rows."""
@@ -139,13 +139,16 @@ class TopicSender:
             self.flush_due(share)
 
     def _are_full(self) -> bool:
-        """Return whether the buffered rows may fill one entry per producer, by the size of their Arrow buffers."""
+        """Return whether the buffered rows can fill one entry of each producer.
+
+        The estimate uses the number of the rows, and the size of their Arrow buffers.
+        """
         options, count = self._options, len(self.producers)
         most_bytes = options.batching_max_bytes * count
         return self._held_rows >= options.batching_max_messages * count or self._held_bytes >= most_bytes
 
     def flush_due(self, share: int) -> None:
-        """Send the buffered rows if the permitted delay has passed."""
+        """Send the buffered rows if `batchingMaxPublishDelayMicros` is not set, or if this delay has passed."""
         delay = self._options.batching_max_publish_delay_micros
         if delay is None or time.monotonic() - self._held_since >= delay / 1_000_000:
             self.flush(share)
@@ -200,7 +203,7 @@ class TopicSender:
 def open_senders(senders: Iterable[TopicSender]) -> None:
     """Open several senders concurrently.
 
-    If there is a transaction, the caller has added the senders' partitions to the transaction.
+    If there is a transaction, the caller adds the senders' partitions to the transaction before the first row is sent.
 
     Raises:
         PulsarError: See `TopicSender.open`.

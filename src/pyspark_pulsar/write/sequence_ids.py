@@ -54,7 +54,7 @@ def with_sequence_ids(schema: WriteSchema) -> WriteSchema:
 
 
 def refuse_rows(batches: Iterable[pa.RecordBatch], partition: int) -> None:
-    """Check that a task other than the first one has no rows, by reading all its rows.
+    """Check that the task of the Spark partition `partition`, which is not the first task, has no rows.
 
     Raises:
         SendError: The task has rows.

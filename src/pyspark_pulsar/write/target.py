@@ -37,7 +37,7 @@ class Target:
     """An existing topic, with the schema for its rows. Instances are picklable.
 
     `partitions` contains the full names of the topic's partitions, sorted by partition index. For a topic without
-    partitions, it contains the name of the topic.
+    partitions, `partitions` contains only the name of the topic.
     """
 
     topic: TopicName
@@ -49,7 +49,7 @@ class Target:
 class RowTargets:
     """A target for rows that name their topics. Tasks settle each topic. Instances are picklable.
 
-    `columns` contains the columns of the DataFrame. If the option `keyColumn` is set, it also contains `__key`.
+    `columns` contains the columns of the DataFrame, and also `__key` if the option `keyColumn` is set.
     """
 
     columns: pa.Schema
@@ -62,10 +62,10 @@ def settle_target(options: WriteOptions, columns: pa.Schema, *, runs: bool = Fal
     Args:
         options: The options of the write.
         columns: The columns of the DataFrame.
-        runs: See `BrokerClient.for_planning`.
+        runs: True if the query is already running; see `BrokerClient.for_planning`.
 
     Returns:
-        The topic; without the option `topic`, a `RowTargets`.
+        A `Target`; a `RowTargets` if the option `topic` is not set.
 
     Raises:
         OptionError: Neither the option nor a column names a topic.
@@ -82,7 +82,7 @@ def settle_target(options: WriteOptions, columns: pa.Schema, *, runs: bool = Fal
         return _row_targets(columns, descriptor)
     with BrokerClient.for_planning(options, runs=runs) as client:
         target = settle_topic(client, options, TopicName.parse(options.topic), columns, descriptor, runs=runs)
-        # Opening a producer registers the schema. If the topic has no partitions, it also creates the topic.
+        # Opening a producer registers the schema. For a topic without partitions, this also creates the topic.
         encrypted = bool(options.encryption_keys)
         info, seconds = target.schema.info, client.request_seconds
         producer = Producer(client, target.partitions[0], PROBE_ID, info, seconds, encrypted=encrypted)
@@ -103,22 +103,22 @@ def settle_topic(
 ) -> Target:
     """Check the columns, and create the topic if it does not exist.
 
-    With the option `partitions`, a missing topic is created with this number of partitions. Without the option, the
-    broker's auto-creation policy applies, and missing topics that rows name are not created. The first producer creates
-    a topic without partitions, and registers the schema.
+    With the option `partitions`, a missing topic is created with this number of partitions. Without this option, the
+    broker's auto-creation policy applies to the topic of the option `topic`, and missing topics that rows name are not
+    created. The first producer creates a topic without partitions, and registers the schema.
 
     Args:
         client: The connections to brokers.
         options: The options of the write.
         topic: The topic to settle.
         columns: The columns of the DataFrame.
-        descriptor: The Protobuf descriptor that the options name; None if they name none.
+        descriptor: The Protobuf descriptor that the options name; None if the options name no descriptor.
         named_by_rows: True if rows name the topic.
         runs: True if the query is already running. With True, the call waits for brokers that are restarting.
 
     Raises:
         SchemaError: The columns do not fit the schema of the topic.
-        TopicNotFoundError: The topic does not exist, and the write may not create the topic.
+        TopicNotFoundError: The topic does not exist, and the write is not allowed to create the topic.
         OptionError: See `check_domain`.
 
     """

@@ -25,7 +25,7 @@ def write_rows(
     *,
     awaits_receipts: bool = True,
 ) -> int:
-    """Send all rows, and return their number.
+    """Send all rows, and return the number of rows.
 
     If receipts are awaited, the broker has confirmed every row before the call returns. If the call raises an error, or
     the process dies, some rows may be stored. Spark runs a failed task again, so readers may see rows twice
@@ -49,7 +49,7 @@ def send_rows(
     client: BrokerClient,
     terms: DeliveryTerms,
 ) -> RowDigest:
-    """Send the rows as `terms` requires, and return their digest. Without digests, it contains only their number."""
+    """Send the rows, and return their digest. If `terms.digests` is false, the digest contains only the row count."""
     if options.producer_name is not None and (partition := present_partition()):
         refuse_rows(batches, partition)
         return RowDigest()

@@ -17,14 +17,14 @@ def describe(checkpoint: Checkpoint, entries: Sequence[Entry]) -> Iterator[tuple
 
     Args:
         checkpoint: The checkpoint.
-        entries: The files and folders to count: all of the checkpoint, or all in one of its folders.
+        entries: The files and folders to count, either from the whole checkpoint or from one folder.
 
     """
     logs = checkpoint.current(Deadline.after(CALL_SECONDS))
 
     def look(replay: Replay) -> tuple[str, str, str, int, dict[int, int]]:
         state = replay.state
-        assert state is not None  # noqa: S101 -- `current` has found one
+        assert state is not None  # noqa: S101 -- `current` has found a state
         anchor, floor = position_text(replay.anchor) or "none yet", position_text(state.floor) or "none yet"
         return state.owner, anchor, floor, replay.records_since, dict(state.written)
 

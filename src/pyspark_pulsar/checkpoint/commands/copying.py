@@ -69,7 +69,7 @@ def entries(checkpoint: Checkpoint, top: Path = ()) -> list[Entry]:
 
 
 def content(checkpoint: Checkpoint, entry: Entry) -> Iterator[bytes]:
-    """Yield the bytes of a file in pieces; the checksum of each piece was checked.
+    """Yield the bytes of a file in pieces of up to 1 MiB, after checking their checksums.
 
     Raises:
         CheckpointLost: Content that the file needs was removed or is damaged.
@@ -83,8 +83,8 @@ def content(checkpoint: Checkpoint, entry: Entry) -> Iterator[bytes]:
 def verify(checkpoint: Checkpoint) -> Iterator[tuple[Entry, PulsarError | None]]:
     """Read every file, and yield each file with its error, or with None if the file is readable.
 
-    The records of the index are not checked again, because reading the index includes this check. Files that are
-    deleted during the check are left out.
+    The records of the index need no further check, because reading the index has checked them. Files that are deleted
+    during the check are left out.
     """
     for entry in entries(checkpoint):
         if not entry.id:
@@ -190,7 +190,7 @@ def _upload(checkpoint: Checkpoint, source: LocalPath, path: Path, owner: str) -
 def remove(store: Store, target: CheckpointPath) -> bool:
     """Delete a file, a folder or all files of a checkpoint, and return whether the path existed.
 
-    The caller first takes the checkpoint over, so a query that uses the checkpoint fails at its next write.
+    The function first takes the checkpoint over. A query that uses the checkpoint then fails at its next write.
     """
     checkpoint = store.checkpoint(target.checkpoint)
     try:

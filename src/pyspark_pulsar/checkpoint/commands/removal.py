@@ -12,7 +12,7 @@ def remove_topics(options: ReadOptions, name: CheckpointName) -> bool:
 
     Raises:
         CatalogUnsupported: Producers or consumers use a topic.
-        PermissionDenied: The role may not delete topics.
+        PermissionDenied: The role is not allowed to delete topics.
 
     """
     with AdminClient.for_planning(options) as admin:

@@ -29,9 +29,10 @@ from pyspark_pulsar.read.sources.broker import BrokerEntries
 _log: Final = logging.getLogger(__name__)
 
 _LARGEST_GAP: Final = 16
-"""The largest distance of two chunks, in entries, that one reader covers; the reader skips messages between them.
+"""The largest distance between two chunks, in entries, at which one reader fetches both chunks.
 
-A larger distance starts another reader.
+The reader skips the messages between the two chunks. If the distance is larger, another reader fetches the second
+chunk.
 """
 
 _PERMITS: Final = 32
@@ -47,7 +48,7 @@ class ChunkLocations:
         self._ledgers = LedgerLocations(cluster, partition)
 
     def fetch(self, chunks: Sequence[Chunk], where: str) -> Iterator[tuple[Chunk, bytes]]:
-        """Yield each chunk, in order, with its bytes after checking their checksum.
+        """Check the checksum of each chunk, and yield the chunk and its bytes, in the order of `chunks`.
 
         Args:
             chunks: The chunks to read.
@@ -56,7 +57,7 @@ class ChunkLocations:
         Raises:
             CheckpointLost: A chunk was removed or is damaged.
             DeadlineExceeded: The broker did not answer in time.
-            LedgerUnavailable: Reading a chunk from the location that the option `readFrom` names failed.
+            LedgerUnavailable: The option `readFrom` names a location, and reading from this location failed.
 
         """
         for run in _runs(chunks):
@@ -154,7 +155,7 @@ def messages(
 
 
 def check(chunk: Chunk, data: bytes, where: str, partition: TopicPartition) -> None:
-    """Check that the bytes have the length and checksum that the chunk's record names. Raises `CheckpointLost`."""
+    """Check that the bytes have the length and the checksum in `chunk`. Raises `CheckpointLost`."""
     if len(data) == chunk.length and crc32c(data) == chunk.checksum:
         return
     raise CheckpointLost(

@@ -1,7 +1,8 @@
 """Reading chunks of the content log, several at a time, with a check of each chunk.
 
-Most files are read from their beginning to their end. So a request for one chunk fetches a run of `RUN` chunks with one
-reader. The reader fetches the next run in advance. Fetched chunks stay in memory, up to `CACHE_BYTES`.
+Because most files are read from beginning to end, a request for one chunk fetches a run of `RUN` chunks. A request for
+a chunk in the second half of a run also starts to fetch the next run. Fetched chunks stay in memory, up to
+`CACHE_BYTES`.
 """
 
 from __future__ import annotations
@@ -81,7 +82,7 @@ class ContentReader:
             raise
 
     def _request(self, chunks: Sequence[Chunk], index: int, where: str) -> Future[bytes]:
-        """Return the future of a chunk's bytes. If the chunk was not requested before, start to fetch its run."""
+        """Return the future of a chunk's bytes. If no earlier call requested the chunk, start to fetch its run."""
         first = index // RUN * RUN
         with self._lock:
             if self._is_closed:
@@ -130,6 +131,6 @@ class ContentReader:
 
 
 def _fail(answer: Future[bytes], fault: BaseException) -> None:
-    """Set the error of a future, unless the future is done already, because `close` and `_fetch` may compete."""
+    """Set the error of a future, unless the future is done. `close` and `_fetch` may compete for the same future."""
     with contextlib.suppress(InvalidStateError):
         answer.set_exception(fault)

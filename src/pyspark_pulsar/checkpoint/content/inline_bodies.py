@@ -1,4 +1,4 @@
-"""Bytes of small files, read from records of the index: a file's own record, or a part of a snapshot."""
+"""Reading the bytes of small files from records of the index: the PUT record of a file, or a part of a snapshot."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class InlineBodies:
 
         Raises:
             CheckpointLost: The record with the file's bytes was removed.
-            CheckpointPathNotFound: The file was deleted, and the record with its bytes was removed.
+            CheckpointPathNotFound: The file was deleted, and the record with the file's bytes was removed.
             DeadlineExceeded: The broker did not answer in time.
 
         """

@@ -1,7 +1,7 @@
 """Locations of a content log's closed ledgers in bookies and tiered storage.
 
-Reads are planned with the same search. The search uses the admin REST API, so `admin.url` must be set and `readFrom`
-must not be `broker`. All other ledgers are read from the broker.
+A location is searched with the same functions that plan the reads of topics (`read.planning`). The search needs
+`admin.url`, and a `readFrom` other than `broker`. A ledger without a location is read from the broker.
 """
 
 from __future__ import annotations
@@ -38,7 +38,10 @@ class LedgerLocations:
 
     @property
     def falls_back(self) -> bool:
-        """Return whether the broker is used after a location failed; False if `readFrom` names another location."""
+        """Return True if chunks are read from the broker after another location failed.
+
+        Return False if `readFrom` names a location other than the broker.
+        """
         return self._options.read_from in {_AUTO, _BROKER}
 
     def find_location(self, ledger: int) -> EntryLocation | None:
@@ -77,7 +80,10 @@ class LedgerLocations:
             return known
 
     def forget(self, ledger: int) -> None:
-        """Drop the location of a ledger after a failed read, so that the broker is used for `_RETRY_SECONDS`."""
+        """Drop the location of a ledger after a failed read.
+
+        Until `_RETRY_SECONDS` after the last search for this location, the ledger is read from the broker.
+        """
         with self._lock:
             self._known.pop(ledger, None)
 

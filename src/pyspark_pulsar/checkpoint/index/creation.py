@@ -1,9 +1,9 @@
 """The first record of an index.
 
 An exclusive producer writes this record. The broker of a topic counts the openings of exclusive producers, and reports
-this count to every producer. So an empty topic without a count is new. An empty topic with a count has lost its
-records. A process may die after opening the producer, before writing the record. A reader of the empty topic then
-raises an error although no record was lost. A reader never returns an empty state after a loss.
+this count to every producer. An empty topic without a count is new. An empty topic with a count has lost its records.
+If a process dies between opening the producer and writing the record, readers of the empty topic raise an error
+although no record was lost. A reader never returns an empty state after a loss.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pyspark_pulsar.runtime import time
 
 
 def format_index(client: BrokerClient, topic: str, owner: str, timeout_seconds: float) -> None:
-    """Write the first record, unless another process has written it.
+    """Write the first record, unless the topic has records or another process is writing the first record.
 
     Raises `SendError`, `DeadlineExceeded`, `PermissionDenied`.
     """

@@ -3,25 +3,29 @@
     step    | action                                                                | ends with
     find    | read the last record, which names the anchor of the last snapshot;    | a start position
             | if no anchor is named, start at the beginning                         |
-    search  | `replay` searches a state after the start, then from the beginning    | follow, or missed
+    search  | search a state in the records from the start on (`replay`);           | follow, or missed
+            | if no state is found, search from the first record on                 |
     follow  | apply records as they arrive                                          | a lost connection, or missed
-    resume  | read again, beginning at the last applied record                      | follow; find if it was removed
+    resume  | read from the last applied record on; if this record was removed,     | follow, or find
+            | drop the state                                                        |
     missed  | drop the state, because records are missing                           | find, or an error
 
 How missing records are detected
-    A record names the last record that its writer had applied (`replay`). The writer may not have read the last records
-    of a ledger. So at the end of a ledger, the reader also requests the position of its cursor from the broker.
+    A record names the last record that its writer had applied (`replay`). If a writer had not read the last records of
+    a ledger, its record does not reveal that these records are missing. So the reader also requests the position of its
+    cursor from the broker at the end of each ledger.
 
 Missed, or lost
     The broker removes records before the anchor of a snapshot (`upkeep`), even if a connected reader has not read the
-    records. The broker moves the reader's cursor without a message to the reader. Such a reader misses records, but
+    records. The broker moves the reader's cursor without a message to the reader. The reader then misses records, but
     nothing is lost, because the snapshot contains the effects of the records. So a reader that misses records before a
-    position P searches a state again. Upkeep removes the oldest records, and never removes the last anchor or later
-    records. So upkeep does not remove records that the new search needs. The search begins at that anchor, at a later
-    anchor, or at the first remaining record. If the search still misses records before P or before an earlier position,
-    upkeep did not remove these records, and the reader raises `CheckpointLost`. If the search misses records only after
-    P, upkeep has removed these records during the search, and the reader searches again. Upkeep removes records only
-    after it stores another snapshot. So the searches end when upkeep stores no snapshot during a search.
+    position P searches a state again. Upkeep removes the oldest records, and never removes the record at the last
+    anchor or later records. The new search begins at the last anchor, at a later anchor, or at the first remaining
+    record. So upkeep does not remove records that the new search needs. If the search still misses records before P or
+    before an earlier position, upkeep did not remove these records, and the reader raises `CheckpointLost`. If the
+    search misses records only after P, upkeep has removed these records during the search, and the reader searches
+    again. Upkeep removes records only after it stores another snapshot. So the searches end when upkeep stores no
+    snapshot during a search.
 """
 
 from __future__ import annotations
@@ -105,10 +109,11 @@ class IndexFollower:
         self._search(None)
 
     def _find_starts(self) -> list[MessagePosition]:
-        """Return the anchors that the last record names, at which a search can begin.
+        """Return the anchors in the last record. A search can begin at each of these anchors.
 
-        If the last record completes a snapshot, the anchor of this snapshot is the first one. The next one is the
-        anchor that the record's writer used. The records at these anchors may have been removed.
+        If the last record completes a snapshot, the first anchor is the anchor of this snapshot. The other anchor
+        belongs to the last snapshot that the record's writer had read. The records at these anchors may have been
+        removed.
         """
         consumer = subscribe(self._client, self.topic, None)
         try:
@@ -136,12 +141,13 @@ class IndexFollower:
         )
 
     def _search(self, start: MessagePosition | None) -> bool:
-        """Search a state in the records from `start` on; if one is found, apply further records.
+        """Search a state in the records from `start` on. After a state is found, apply further records.
 
-        Applying ends when the connection is lost. If `start` is None, the search begins at the first record.
+        The call applies records until the connection is lost. If `start` is None, the search begins at the first
+        record.
 
         Returns:
-            True if a state was found.
+            True if a state was found; False if the records from `start` on contain no state.
 
         """
         replay = Replay(self.topic)
@@ -237,7 +243,7 @@ class IndexFollower:
     ) -> Iterator[tuple[MessagePosition, Record]]:
         """Yield records, and wait for new ones, until the log is closed or the connection is lost.
 
-        A new iterator over the same consumer and reader resumes where the previous one stopped.
+        A new iterator over the same consumer and reader resumes after the last record of the previous iterator.
 
         Raises:
             DeadlineExceeded: No record arrived for `timeout_seconds`.
@@ -270,9 +276,9 @@ class IndexFollower:
     ) -> None:
         """Check that the broker has not moved the reader's cursor over unread entries at the end of a ledger.
 
-        The reader acknowledges nothing. So only a removal moves its cursor, to the position after the removed entries.
-        There is one exception: a cursor at the end of a ledger may move to entry 0 of the next ledger. `read.log_end`
-        describes how brokers move cursors.
+        The reader acknowledges no entries. If entries are removed, the broker moves the reader's cursor to the position
+        after the removed entries. Without a removal, a cursor moves only from the end of a ledger to entry 0 of the
+        next ledger. `read.log_end` describes how brokers move cursors.
 
         Raises:
             RecordsMissed: The broker has removed records that were not read.

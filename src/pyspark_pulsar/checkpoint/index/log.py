@@ -1,13 +1,14 @@
-"""The topic of an index, for callers that query its state or append records.
+"""The log of an index, for callers that query the state of the index or append records.
 
 The module `follower` contains the thread that applies the records.
 
-Reading after writing: `sync` requests the end of the log from the broker, and waits until all records before it are
+Reading after writing: `sync` requests the log end from the broker, and waits until all records before the log end are
 applied. So a caller sees every record for which any process received a receipt before the call.
 
-A record of this process is applied when its receipt arrives, if its position directly follows the last applied record
-in the same ledger. No other record can be between two adjacent positions. If the position does not follow directly, the
-thread applies the record when it reads that record. In both cases, records are applied in the order of the log.
+A record of this process can be applied when its receipt arrives. The condition is that the record has the next entry id
+after the last applied record, in the same ledger. No other record can be between two adjacent entries. If the condition
+is not met, the thread applies the record after reading the record from the topic. In both cases, records are applied in
+the order of the log.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ _POLL_SECONDS: Final = 0.5
 _STATE_SECONDS: Final = 15.0
 """The maximum wait for a state, in seconds, in addition to the duration of a call.
 
-The value is less than 20 s, because the JVM waits 20 s longer than the maximum duration of a call.
+The value is less than 20 s, because the JVM waits for an answer until 20 s after the maximum duration of a call.
 """
 _PAUSES: Final = (0.05, 0.1, 0.2, 0.5, 1.0)
 
@@ -47,7 +48,7 @@ T = TypeVar("T")
 
 
 class IndexLog:
-    """The index log of a checkpoint; the topic of the log exists. The caller closes the log."""
+    """The index log of a checkpoint. The topic of the log must exist. The caller closes the log."""
 
     def __init__(self, client: BrokerClient, writer: LogWriter, topic: str) -> None:
         """Start the thread, which alone uses `client`. `close` closes `client` and `writer`."""
@@ -61,11 +62,11 @@ class IndexLog:
 
     @property
     def failure(self) -> PulsarError | None:
-        """The error after which this log cannot be used; None while it can be used."""
+        """The error after which this log cannot be used; None while the log can be used."""
         return self._view.failure
 
     def look(self, question: Callable[[IndexState], T]) -> T:
-        """Return `question(state)`; if there is no state, wait until one is found.
+        """Wait until a state is found, and return `question(state)`.
 
         The question runs under the lock. So the question must be quick, must not change the state, and must not store a
         reference to the state.
@@ -132,8 +133,8 @@ class IndexLog:
             deadline: The time after which the call fails.
             details: The keys for this kind of record, which the module `records` lists.
             body: The bytes of small files.
-            record_id: The id of the record; by default a new id.
-            wait: With False, the call returns DONE when the record is stored, and does not wait for its outcome.
+            record_id: The id of the record. If the id is None, the record gets a new id.
+            wait: If False, the call returns DONE after the record is stored, without waiting for the outcome.
 
         Raises:
             SendError: The broker refused the record.
@@ -186,7 +187,7 @@ class IndexLog:
             self._view.changed.wait(min(_POLL_SECONDS, left))
 
     def _ready(self, deadline: Deadline, doing: str) -> EntryConsumer | None:
-        """Wait for a state, and return the consumer; return None if the log is empty."""
+        """Wait for a state, and return the consumer that reads the log; return None if the log is empty."""
         with self._view.changed:
             while True:
                 self._view.raise_failure()

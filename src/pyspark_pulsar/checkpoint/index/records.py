@@ -2,7 +2,7 @@
 
 A record is the payload of one message:
 
-    "PPCK"  u8 version  u32 length of the header  header  body  u32 CRC-32C of all before
+    "PPCK"  u8 version  u32 length of the header  header  body  u32 CRC-32C of all previous bytes
 
 Numbers are big endian. The header is a JSON object in UTF-8. The body contains the content of small files. Version 1
 has the headers below. A reader raises an error for an unknown version or kind, because such a record may change the
@@ -25,9 +25,10 @@ state.
     RENAME         path, target, overwrite
     MKDIR          path; creates this folder and missing parent folders
     MOVE           file, chunks: the new positions of the file's bytes; no effect if the file does not exist
-    UPLOAD         file, at: the content log contains chunks of the file from this position on, which no PUT names
-                   yet; with null, the upload has ended
-    FLOOR          at: the first needed position of the content log; a PUT with an earlier chunk has no effect
+    UPLOAD         file, at: from the position `at` on, the content log contains chunks of the file that no PUT names
+                   yet; if `at` is null, the upload has ended
+    FLOOR          at: the first needed position of the content log; a PUT or MOVE that names an earlier chunk has no
+                   effect
     SNAPSHOT       snapshot, part, parts, anchor and a part of the state; see `snapshot`
 
 Chunks are `[ledger, entry, length, CRC-32C]`, in the order of the file's bytes.
@@ -74,7 +75,7 @@ _KINDS: Final = frozenset(kind.value for kind in Kind)
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """The position, length and checksum of a part of a file, which is one message of the content log."""
+    """A part of a file: the position, length and checksum of one message of the content log."""
 
     ledger: int
     entry: int

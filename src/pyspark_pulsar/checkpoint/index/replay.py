@@ -1,14 +1,15 @@
 """Computing the state of an index from its records. This module does no I/O.
 
     state      meaning                               ends with                                           next state
-    searching  records are kept                      FORMAT as the first record; or all parts of a       known
-                                                     snapshot whose anchor was kept
-    known      each record changes the state         a record whose writer had seen a missing record     `RecordsMissed`
+    searching  records are buffered                  FORMAT as the first record; or all parts of a       known
+                                                     snapshot, if the record at its anchor is buffered
+    known      each record is applied to the state   a record whose writer had applied a record that     `RecordsMissed`
+                                                     this reader has not read
 
 How missing records are detected
-    At the beginning: a state begins with FORMAT, or with a snapshot and all records from its anchor on. If the first
-        records were removed, neither exists. A reader raises an error if it reaches the end of such a log without
-        finding a state.
+    At the beginning: a state begins with FORMAT, or with a snapshot and all records from its anchor on. If records at
+        the beginning were removed, the log may contain neither of them. A reader that reaches the end of such a log
+        without finding a state raises an error.
     Later: each record names the last record that its writer had applied. If this reader has not read the named record,
         that record was removed. `follower` decides whether the effect of the removed record is lost, or is in a
         snapshot.
@@ -86,7 +87,7 @@ class Replay:
         """Anchor of the last complete snapshot; None if no snapshot was read."""
         self.bodies = Bodies()
         self.records_since = 0
-        """The number of records since the last complete snapshot, or since the beginning."""
+        """The number of records since the last complete snapshot; without a snapshot, since the FORMAT record."""
         self.bytes_since = 0
         """The number of bytes of small files in the records since the last complete snapshot."""
         self._kept: list[tuple[MessagePosition, Record]] = []
@@ -179,7 +180,10 @@ class Replay:
         return parts
 
     def _end_snapshot(self, parts: SnapshotParts | None) -> None:
-        """Set the positions of small files to their copies in the snapshot, so that earlier records are not needed."""
+        """Set the position of each small file to the position of its copy in the snapshot.
+
+        Afterwards, no file needs a record before the snapshot's anchor.
+        """
         if parts is None or (self.anchor is not None and parts.anchor <= self.anchor) or self.state is None:
             return
         self.anchor = parts.anchor

@@ -1,11 +1,11 @@
-"""A snapshot of an index: a copy of its state in SNAPSHOT records. Records before its anchor can be removed.
+"""A snapshot of an index: a copy of the state in SNAPSHOT records. The broker may remove records before the anchor.
 
     anchor    the position of the last record that the snapshot covers
     parts     records of about `PART_BYTES`; the snapshot is complete when its last part is stored
 
 A reader that begins at the anchor buffers the following records until it has read the last part. Then the reader loads
 the snapshot, and applies the buffered records. Other records may be between the parts. A snapshot contains the effects
-of the records up to its anchor. So a snapshot is valid even if a previous owner wrote it.
+of the records up to its anchor. So even a snapshot that a previous owner wrote is valid.
 
 Header of a part: `snapshot`, `part` (from 0), `parts`, `anchor`, `entries`, and in part 0 `state`. An entry is `["d",
 path, modified]` or `["f", path, id, length, modified, chunks]`. If chunks is null, the file's bytes are the next
@@ -117,7 +117,7 @@ class SnapshotParts:
 
     @classmethod
     def from_record(cls, record: Record) -> SnapshotParts:
-        """Return an instance without parts, for the snapshot in a part's record.
+        """Return an instance for the snapshot that a SNAPSHOT record names. The instance contains no parts yet.
 
         Raises ValueError if the record has no anchor.
         """
@@ -158,7 +158,8 @@ def entries_of(
     """Yield each file or folder of a part.
 
     Yields:
-        The file (None if the entry is a folder), the path and the time, and the file's bytes if the part contains them.
+        A tuple: the file, or None if the entry is a folder; a pair of the path and the modification time in Unix
+        milliseconds; the bytes of a small file, or `b""` if the entry is a folder or a file with chunks.
 
     """
     offset = 0

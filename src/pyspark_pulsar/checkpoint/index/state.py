@@ -6,11 +6,13 @@ This module does no I/O. Every process computes the same state.
     tree      files and folders
     floor     the first needed position of the content log; a record that names an earlier chunk has no effect
     uploads   unfinished uploads: for each file id, the position of the first chunk and the start time
-    written   for each ledger of the content log, the bytes of the chunks that records name, with or without effect
+    written   for each ledger of the content log, the total size in bytes of the chunks that records name; records
+              without effect count too
     recent    ids of the last records, because a producer that lost its connection may store a record twice
 
 The second copy of a record has no effect. A writer sends the second copy only while the receipt of the first copy is
-missing. So at most the writer's unconfirmed records are between the two copies. `RECENT` is far more than their number.
+missing. So only unconfirmed records of the writer can be between the two copies. `RECENT` is far larger than the number
+of unconfirmed records.
 """
 
 from __future__ import annotations
@@ -128,10 +130,10 @@ class IndexState:
             self.uploads[file_id] = (at, time_ms)
 
     def _raise_floor(self, at: MessagePosition | None) -> Outcome:
-        """Raise the floor, unless a needed chunk is before it.
+        """Set the floor to the later position `at`, unless a needed chunk is before `at`.
 
-        The owner has checked this condition before, but records that the owner had not read may have changed the
-        result.
+        The owner checks this condition before it writes the FLOOR record. Records that the owner has not read at that
+        time can change the result.
         """
         first = self.first_needed()
         if at is None or (first is not None and first < at):
@@ -158,7 +160,7 @@ class IndexState:
 
 
 def path_of(text: str) -> Path:
-    """Split the text of a path, as records contain it, into the parts of the path."""
+    """Split the text of a path in a record into the parts of the path."""
     return tuple(part for part in text.split("/") if part)
 
 

@@ -44,7 +44,7 @@ class File:
 
 @dataclass(slots=True)
 class Folder:
-    """A folder. `modified_ms` is the time of its creation."""
+    """A folder. `modified_ms` is the time of the folder's creation, in Unix milliseconds."""
 
     modified_ms: int
     children: dict[str, Node] = field(default_factory=dict)
@@ -161,9 +161,9 @@ class Tree:
         return node
 
     def _parent(self, path: Path, modified_ms: int) -> Folder | Outcome:
-        """Create the missing folders above a path, and return its parent folder.
+        """Create the missing folders above a path, and return the parent folder of the path.
 
-        Return the outcome of the change instead if a file is in the way.
+        If the path is the root folder, or if a path above is a file, return the outcome of the refused change instead.
         """
         if not path:
             return Outcome.IS_DIRECTORY

@@ -12,7 +12,7 @@ from pyspark_pulsar.runtime import Future, threading
 
 
 class IndexView:
-    """The state of an index log, and the calls that wait for it.
+    """The state of an index log, and the calls that wait for a change of this state.
 
     A thread acquires the condition `changed` to read or change an attribute, and notifies `changed` after each change.
     `failure` and `closed` are set once and may be read without the lock.

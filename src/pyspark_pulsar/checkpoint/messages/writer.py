@@ -29,7 +29,7 @@ from pyspark_pulsar.runtime import Future, threading, time
 from pyspark_pulsar.schema.write.write_schema import WriteSchema, resolve_write_schema
 
 KEEPER: Final = "pyspark-pulsar-checkpoint"
-"""The name of the durable subscription that keeps later messages from being removed by the broker."""
+"""The name of a durable subscription. The broker keeps all messages after the position of this subscription."""
 
 _CHECK_SECONDS: Final = 0.2
 _PRODUCER_ID: Final = 1
@@ -50,8 +50,8 @@ class LogWriter:
     def send(self, payload: bytes, deadline: Deadline) -> Future[MessagePosition | None]:
         """Send a message, and return a future of its position.
 
-        The position is None if the message was sent twice and the broker dropped the second copy, because the broker
-        then reports no position.
+        A message may be sent twice. If the broker drops the second copy, the broker reports no position, and the result
+        of the future is None.
 
         Raises:
             SendError: The broker refused the message.
@@ -89,8 +89,7 @@ class LogWriter:
     def open(self, deadline: Deadline) -> None:
         """Open the producer, which creates the keeper subscription.
 
-        A caller opens the producer before the first message, so that the broker keeps this message. Raises the errors
-        of `open_producer`.
+        Without this subscription, the broker may remove the first message. Raises the errors of `open_producer`.
         """
         self._acquire(deadline)
         try:

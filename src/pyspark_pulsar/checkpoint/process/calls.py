@@ -3,7 +3,7 @@
 Each function converts the arguments of the protocol to a call of a checkpoint, and converts the result back.
 
 The parameters are the store, the arguments, the body of the request, and the deadline of the answer. A function returns
-the `result` of the protocol, and the body of the answer.
+a tuple: the `result` of the answer, and the body of the answer.
 """
 
 from __future__ import annotations

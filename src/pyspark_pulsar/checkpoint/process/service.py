@@ -1,7 +1,7 @@
 """The service of the checkpoint process (`spark.service`), which runs many calls of the module `calls` in parallel.
 
-The first frame contains the settings of the cluster: `{"settings": {...}}`. The time limit of a call starts when the
-call arrives, so every call gets an answer in time.
+The first frame contains the settings of the cluster: `{"settings": {...}}`. A call does not wait for a thread, and the
+deadline of the call is `CALL_SECONDS` after its start.
 """
 
 from __future__ import annotations

@@ -21,7 +21,8 @@ class OldFile:
     """A file and the positions of its old chunks.
 
     Attributes:
-        chunks: All chunks of the file. moved: The positions of the chunks that must be written again.
+        chunks: All chunks of the file.
+        moved: The positions of the chunks that must be written again.
 
     """
 
@@ -34,7 +35,7 @@ class OldFile:
 def overdue_ledgers(state: IndexState) -> frozenset[int]:
     """Return the oldest closed ledgers, whose chunks must be written again.
 
-    The unneeded bytes in the remaining closed ledgers are at most the bytes of the largest ledger.
+    The other closed ledgers contain at most as many unneeded bytes as the largest ledger has bytes.
     """
     if not state.written:
         return frozenset()

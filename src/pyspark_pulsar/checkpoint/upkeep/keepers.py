@@ -1,4 +1,4 @@
-"""Moving the keeper subscriptions, the durable subscriptions that keep later messages from being removed."""
+"""Moving the keeper subscriptions: the broker keeps all messages after the position of a keeper subscription."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ def move_keeper(
 ) -> MessagePosition | None:
     """Move a keeper subscription forward to `to`, so that the broker may delete the ledgers before `to`.
 
-    The subscription does not move if `to` is None, or is before the present position.
+    The subscription does not move if `to` is None, or is not after the present position.
 
     Returns:
         The position before the move; None if the subscription was at the beginning of the topic.
 
     Raises:
         SubscriptionBusy: Another consumer is using the subscription.
-        PermissionDenied: The role may not consume from the topic.
+        PermissionDenied: The role is not allowed to consume from the topic.
         ConnectionFailed: No broker can be reached.
 
     """

@@ -24,8 +24,7 @@ _EVICTION: Final = "consumer_backlog_eviction"
 def check_policies(options: ReadOptions, topics: list[TopicName]) -> None:
     """Check the policies of the topics.
 
-    A policy that the role may not read is not checked. A backlog quota that would stop the query causes a warning in
-    the log.
+    A policy that cannot be read is not checked. A backlog quota that would stop the query causes a warning in the log.
 
     Raises:
         CheckpointUnsafe: The topics have a message TTL, a backlog quota that evicts messages, or subscriptions that

@@ -24,9 +24,9 @@ from pyspark_pulsar.errors import CheckpointLost, PulsarError
 from pyspark_pulsar.runtime import threading, time
 
 GRACE_SECONDS: Final = 60.0
-"""The floor stays at or before the log end of this many seconds ago.
+"""The floor stays at or before the position that was the log end this many seconds ago.
 
-This delay protects chunks of uploads that no record names yet.
+The delay protects the chunks of uploads, because no record names these chunks yet.
 """
 
 _log: Final = logging.getLogger(__name__)
@@ -82,12 +82,12 @@ class Upkeep:
     def run_once(
         self, *, snapshot: bool = False, content: bool = True, grace_seconds: float = GRACE_SECONDS
     ) -> UpkeepPass:
-        """Run one pass now. A caller may repeat a failed pass.
+        """Run one pass now. A caller can repeat a failed pass.
 
         Args:
             snapshot: Write a snapshot even if none is due.
             content: Also release unneeded chunks of the content log.
-            grace_seconds: The floor stays at or before the log end of this many seconds ago.
+            grace_seconds: The floor stays at or before the position that was the log end this many seconds ago.
 
         Raises:
             PulsarError: A step failed.
@@ -133,7 +133,7 @@ class Upkeep:
         """Write needed data again if a policy or a command has moved a keeper subscription.
 
         Returns:
-            Whether a snapshot must be written now, and the number of files whose chunks were written again.
+            A tuple: True if the caller must write a snapshot, and the number of files whose chunks were written again.
 
         """
 
@@ -184,7 +184,7 @@ class Upkeep:
         return moved
 
     def _raise_floor(self, logs: Logs, deadline: Deadline, grace_seconds: float) -> None:
-        """Raise the floor if it enters another ledger, because the broker removes only whole ledgers."""
+        """Raise the floor if the new floor is in a later ledger. The broker removes only whole ledgers."""
         self._end_uploads(logs, deadline)
         now = time.monotonic()
         end = end_of(self._cluster, logs.content_partition)

@@ -6,7 +6,7 @@ So the sink first writes every relevant fact to a journal. The journal consists 
 
     topic      writers                          meaning of a record
     -begun     tasks                            a run began a transaction for an epoch, with the topic partitions that
-                                                the transaction may have
+                                                the transaction may contain
     -decided   one at a time: a driver, or the  the state: the owner of the journal, the last epoch, the transactions of
                first task of a new run          that epoch, and whether all are committed; the last record is valid
     -ended     tasks, inside their              a marker: visible if and only if its transaction was committed
@@ -29,7 +29,7 @@ The steps of an epoch, and the consequence if the process dies after a step:
 
     step                                                 who             after a crash
     1 take over: commit decided transactions, abort      first task of   nothing
-      those that others began, append the new run        a run
+      transactions of other runs, append the new run     a run
     2 begin a transaction                                each task       the transaction has no partition, blocks no
                                                          attempt         reader, and times out
     3 append the transaction to `-begun`, then add       task            the next process aborts the transaction
@@ -43,9 +43,9 @@ The steps of an epoch, and the consequence if the process dies after a step:
                                                                          continues with step 7
     7 commit the transactions of the epoch               driver          some are committed; the next process commits
                                                                          all again, and reads the markers
-    8 append that all are committed; for a job that was  driver          a repeated epoch is dropped; tasks of the job
-      given up, append this fact and abort its begun                     that begin later abort their own transactions
-      transactions
+    8 append that all transactions are committed; for a  driver          a repeated epoch is dropped; tasks of the job
+      job that was given up, append this fact and abort                  that begin later abort their own transactions
+      the begun transactions of the job
 
 No row is written twice. Only decided transactions are committed, and each epoch is decided once. The state contains the
 epoch's number. A decision is a compare-and-append (`journal`), so two drivers cannot decide the same epoch. A decision
@@ -60,11 +60,11 @@ cannot prevent this timeout. The marker of this transaction is missing. Every st
 which identifies the rows, until an operator has repaired the topic.
 
 If the broker's answer was lost in step 7, the markers in `-ended` show the outcome. In a topic, no message after the
-first message of an open transaction is visible. So a marker may be missing only because it is hidden. The marker is
-missing permanently if a fence that was appended later is visible.
+first message of an open transaction is visible. So a marker may exist although readers do not see it. To find out, a
+process appends a fence record to `-ended`. If the fence is visible and the marker is not, the marker does not exist.
 
 No reader waits forever. Rows of an abandoned task may arrive after its transaction was aborted. The module `abort`
-explains why these rows do no harm.
+explains why these rows do not block readers.
 
 A run is fenced permanently when another run has taken over. A job that was given up is fenced permanently too. The
 state lists the last 100 fenced runs and jobs (`ownership`). An error before step 6 means that no row becomes visible.

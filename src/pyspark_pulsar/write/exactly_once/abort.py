@@ -11,18 +11,19 @@ buffer then stays `Ready`.
 
 If the broker treats the transaction as open, no process ends the transaction. Readers of the partition wait at the
 message until another transaction of the same coordinator ends in the partition. So before an abort, this module sends
-an empty message to each partition that these transactions may have. The empty messages are in a separate transaction.
+an empty message to each partition that the aborted transactions may contain. The empty messages are in a separate
+transaction.
 When the receipt of an empty message arrives, the buffer is `Ready`. When all receipts have arrived, the separate
 transaction is aborted. If a receipt is missing, the separate transaction is not aborted, because a late empty message
 would also block readers. The separate transaction then times out.
 
 A task writes its partitions to `-begun` before it adds the partitions to its transaction. The partitions exist at that
 time. So a partition in `-begun` that does not exist was deleted, and is not created again. A task may add more
-partitions while buffers become `Ready`. So `-begun` is read until it contains no new partitions. The abort follows the
-last reading after one round trip. Partitions that a task adds during this round trip may be missed.
+partitions while buffers become `Ready`. So `-begun` is read until it contains no new partitions. One round trip passes
+between the last reading and the abort. A partition that a task adds during this round trip gets no empty message.
 
 If a partition's buffer does not become `Ready`, the transactions are aborted nevertheless, because open transactions
-would block its readers for certain.
+would certainly block the readers of the partition.
 
 Prepared transactions are aborted without empty messages, because the receipts of all their messages have arrived. A
 task stops sending when its clock shows that its transaction has timed out (`OpenTransaction.require_time`).
@@ -73,7 +74,7 @@ def abort_running(
 
     Args:
         sink: The journal and the coordinators.
-        read_begun: A function that reads the transactions. `abort_running` calls it until it returns no new partition.
+        read_begun: A function that reads the transactions, and is called until the result has no new partition.
         require_alone: A function that is called immediately before the abort, if there are transactions to abort.
 
     Raises:
@@ -86,7 +87,7 @@ def abort_running(
         if not partitions:
             break
         _make_ready(sink, sorted(partitions))
-        # Failed partitions are included, so that a writer that is fenced and tries again leaves out these partitions.
+        # Include failed partitions, so that a fenced writer that tries again does not write to these partitions again.
         sink.ready.update(partitions)
     if begun:
         require_alone()
@@ -149,7 +150,8 @@ def send_nothing(
         coordinator: The number of the transaction's coordinator; None if any coordinator may begin the transaction.
 
     Returns:
-        The transaction, or None if no partition exists; and the messages, whose `fault` is set if sending failed.
+        A tuple: the transaction, or None if no partition exists; and the messages. If sending a message failed, its
+        `fault` is set.
 
     """
     schemas = _schemas(client, partitions)
@@ -182,7 +184,7 @@ def _schemas(client: BrokerClient, partitions: Sequence[str]) -> dict[str, Schem
 def _exists(name: TopicName, count: int | None) -> bool:
     """Return whether the partition exists in a topic with this number of partitions.
 
-    A topic that was created again may have another number.
+    A topic that was deleted and created again may have another number of partitions.
     """
     if count is None:
         return False
@@ -205,7 +207,7 @@ class EmptyMessage:
         self.is_unconfirmed = False
         """True if the message may have been sent, and its receipt has not arrived."""
         self._transaction = transaction
-        # Namespaces may require encryption. They accept an encrypted message even if its key is not stored anywhere.
+        # A namespace may require encryption. A broker accepts an encrypted message even if no one stores its key.
         self._producing = Producing(data_key=DataKey(os.urandom(32), (("nobody", b"\0"),)))
         self._producer = Producer(
             client,
@@ -221,7 +223,7 @@ class EmptyMessage:
     def send(self, owner: Connection | PulsarError) -> None:
         """Send the message to `owner`, the connection to the topic's broker. Return after the receipt or a failure.
 
-        After a failure, `fault` is set.
+        If sending fails, or if `owner` is an error, set `fault`.
         """
         if isinstance(owner, PulsarError):
             self.fault = owner

@@ -104,8 +104,8 @@ class ExactlyOnce(Delivery):
             writer, journal = self.job, self.journal.name_for(self.job.owner)
         else:
             # Every task has failed and has aborted its own transaction. The driver does not know the journal's name or
-            # the run, so it cannot abort transactions of killed workers. These transactions end when the query starts
-            # again.
+            # the run, so the driver cannot abort transactions of killed workers. These transactions end when the query
+            # starts again.
             return
 
         def attempt() -> None:
@@ -119,15 +119,15 @@ class ExactlyOnce(Delivery):
         except PulsarError as fault:
             if self.job is None or len(tasks) < len(messages):
                 raise
-            # All tasks had ended, so the commit may have begun before it failed.
+            # All tasks had ended, so this abort may follow a commit that failed after its beginning.
             raise in_doubt(writer, epoch, journal, fault) from fault
 
     @property
     def _retry_seconds(self) -> float:
         """Maximum seconds of retries after a decision.
 
-        After their timeout, the broker has ended the transactions, and retries are useless. The other limit ends the
-        retries before the JVM stops, because the JVM's error would contain less advice.
+        After the timeout of the transactions, the broker has ended the transactions, and retries are useless. The limit
+        `_MOST_RETRY_SECONDS` ends the retries before the JVM stops waiting. The JVM's error would contain less advice.
         """
         seconds = max(self.options.transaction_timeout_ms, self.options.operation_timeout_ms) / 1000
         return min(seconds, _MOST_RETRY_SECONDS)

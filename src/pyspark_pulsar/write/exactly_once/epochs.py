@@ -2,8 +2,8 @@
 
 A process may die at any point of these functions. After such a failure, this driver or the next driver calls the
 function again. A function first reads the state, and continues from that state. While a function changes the state, no
-other process can change it. Aborting and committing may be repeated. Only the decision (`_decide`) may not be repeated,
-so the decision is a single record.
+other process can change the state. Aborts and commits can be repeated. Only the decision (`_decide`) must not be
+repeated, so the decision is a single record.
 """
 
 from __future__ import annotations
@@ -43,9 +43,8 @@ _PAUSE_SECONDS: Final = 0.2
 def take_over(sink: Sink, writer: Writer, *, may_be_empty: bool = True) -> JournalState:
     """Make `writer` the present writer of the journal.
 
-    Before that, commit the transactions that other writers decided, and abort their other transactions. Every task
-    calls this function. The call is cheap if `writer` is the present writer already, because another task has taken
-    over.
+    First commit the transactions that other writers decided, and abort all other transactions of these writers. Every
+    task calls this function. If an earlier task has already taken over for `writer`, the call only reads the state.
 
     Args:
         sink: The journal and the coordinators.
@@ -58,7 +57,7 @@ def take_over(sink: Sink, writer: Writer, *, may_be_empty: bool = True) -> Journ
     Raises:
         WriterFenced: Another run has taken over from `writer`.
         JournalTaken: The journal belongs to another owner.
-        CommitError: The journal is empty, although it must not be.
+        CommitError: The journal is empty, and `may_be_empty` is false.
 
     """
 
@@ -105,7 +104,8 @@ def commit_epoch(
 ) -> None:
     """Make all rows of `prepared` visible, and abort all other begun transactions.
 
-    If the epoch was decided before, its decision does not change, and other transactions in `prepared` are aborted.
+    If the epoch was decided before, the decision does not change. Transactions in `prepared` that are not in the
+    decision are aborted.
 
     Args:
         sink: The journal and the coordinators.
@@ -211,8 +211,9 @@ def _decide(sink: Sink, decider: Decider, state: JournalState) -> JournalState:
 def _require_begun(sink: Sink, state: JournalState, begun: Sequence[BegunTransaction]) -> None:
     """Check that the journal still contains the transactions of the epoch.
 
-    Each task writes its transaction to `-begun` before it sends rows. If a transaction is missing, the topic was
-    deleted. Then other attempts may have open transactions that no process can find and end.
+    Each task writes its transaction to `-begun` before it sends rows. If a transaction is missing in `-begun`, the
+    topic was deleted, or its messages expired. Other task attempts may then have open transactions that no process can
+    find and end.
 
     Raises:
         CommitError: Transactions are missing in `-begun`. The prepared transactions were aborted.
@@ -254,7 +255,7 @@ def _require_open(sink: Sink, state: JournalState) -> None:
 def abort_epoch(sink: Sink, writer: Writer, epoch: int, prepared: Sequence[PreparedTransaction]) -> None:
     """Abort the transactions that `writer` has begun for the epoch. If the epoch is decided, commit the epoch instead.
 
-    If the job is given up, its tasks that begin later fail.
+    If `writer` is a job that is not decided, its tasks that begin later fail.
 
     Raises:
         CommitUnfinished: The job was decided and is committed now, or its outcome is unknown.
@@ -287,9 +288,9 @@ def abort_epoch(sink: Sink, writer: Writer, epoch: int, prepared: Sequence[Prepa
 
 
 def _is_fenced(state: JournalState | None, writer: Writer) -> bool:
-    """Return whether the journal has another writer, and `writer` cannot become its writer again.
+    """Return whether the journal has another writer, and `writer` cannot take over the journal.
 
-    Tasks of a job may still take over, unless another run has taken over from the job.
+    Tasks of a job can still take over, unless another run has taken over from the job, or the job was given up.
     """
     if state is None or state.writer == writer:
         return False

@@ -1,11 +1,11 @@
 """The journal: the three topics of the protocol (see the package), and decisions by compare-and-append.
 
-The process that makes the decision opens an exclusive producer on the topic `-decided`. Opening it fences all other
-producers (Pulsar's producer access mode `ExclusiveWithFencing`). Then the process appends a fence record, and reads the
-topic up to this record. If another process appends later, it first fences this process, and the next append of this
-process fails. So if the append of the next state succeeds, the state that was read was still the last state. If the
-fence record is not among the records that were read, the records are incomplete. The cause is that the broker has just
-loaded the topic, or that another process has fenced this process and removed records.
+The process that makes the decision opens an exclusive producer on the topic `-decided`. The new producer fences all
+other producers (Pulsar's producer access mode `ExclusiveWithFencing`). Then the process appends a fence record, and
+reads the topic up to this record. Another process that appends later must first fence this process, and the next append
+of this process then fails. So if the append of the next state succeeds, the state that was read was still the last
+state. If the fence record is not among the records that were read, the records are incomplete. The cause is that the
+broker has just loaded the topic, or that another process has fenced this process and removed records.
 
 A fence record contains the position of the last state before the fence. So a reader finds the last state from the last
 record of the topic, even if many fences follow the state.
@@ -80,7 +80,7 @@ class Journal:
         self._ended.append({"transaction": list(transaction)}, transaction)
 
     def begun_since(self, start: Position) -> tuple[list[BegunTransaction], Position]:
-        """Return the transactions that `-begun` contains from `start` on, and the position after the last one."""
+        """Return the transactions that `-begun` contains from `start` on, and the position after the last record."""
         records = self._begun.since(start)
         begun = [begun_of(record.content, self._begun.name) for record in records]
         if not records:
@@ -98,10 +98,7 @@ class Journal:
         return self._ended.end()
 
     def forget_before(self, state: JournalState) -> None:
-        """Delete the records that no process needs after `state`, which is the last state.
-
-        The method makes one attempt.
-        """
+        """Delete the records that no process needs after `state`, which is the last state. Do not retry."""
         start, _ = self._last_state()
         self._decided.forget_before(start)
         self._begun.forget_before(state.begun)
@@ -145,7 +142,7 @@ class Journal:
             time.sleep(_PAUSE_SECONDS)
 
     def _last_state(self) -> tuple[Position, JournalState | None]:
-        """Return the last state, after the position from which a reader of `-decided` finds this state."""
+        """Return a tuple: the position from which a reader of `-decided` finds the last state, and the last state."""
         last = self._decided.last()
         if last is None:
             return EARLIEST, None

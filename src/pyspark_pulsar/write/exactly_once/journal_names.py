@@ -1,6 +1,7 @@
-"""The name of an exactly-once journal. Each pair of a query and a target has a name, which restarts do not change.
+"""The name of an exactly-once journal. By default, each pair of a query and a target has its own journal.
 
-A journal consists of three topics, and its name is the common prefix of their names; see `journal`.
+A restart of the query does not change the name. A journal consists of three topics (`journal`). The name of the journal
+is the common prefix of the topics' names.
 """
 
 from __future__ import annotations

@@ -29,7 +29,10 @@ from pyspark_pulsar.schema.read_schema import resolve_read_schema
 from pyspark_pulsar.schema.write.write_schema import resolve_write_schema
 
 KEEPER: Final = "pyspark-pulsar-journal"
-"""The durable subscription of the topic. Without this subscription, a broker could delete the topic or its records."""
+"""Name of the durable subscription of each topic.
+
+Without this subscription, a broker could delete the topic or the topic's records.
+"""
 
 _PERMITS: Final = 1_000
 _WAIT_SECONDS: Final = 1.0
@@ -73,7 +76,7 @@ class JournalTopic:
         """Open a writer. Raises the errors of `Producer.open`.
 
         Args:
-            exclusive: Permanently fence every other writer.
+            exclusive: True to fence every other writer permanently.
             transaction: The transaction of the records; None if the records have no transaction.
 
         """
@@ -114,7 +117,7 @@ class JournalTopic:
     def forget_before(self, position: Position) -> None:
         """Acknowledge the records before `position`, so that the broker may delete the ledgers before `position`.
 
-        The method makes one attempt, and raises the errors of `hold_cursor`.
+        The method does not retry, and raises the errors of `hold_cursor`.
         """
         if position.is_earliest:
             return

@@ -1,8 +1,8 @@
 """Outcomes of a commit that are neither success nor failure: the rows may be committed now, or by a later process.
 
 Before a decision is sent (step 6 of the package), an error means that no row becomes visible. After the decision is
-sent, such an error would mislead the user into writing the rows again. So a commit tries again until it knows the
-outcome, or until the transactions time out. After the timeout, the commit reports that the outcome is unknown.
+sent, an ordinary error would mislead the user into writing visible rows again. So a commit tries again until it knows
+the outcome, or until the transactions time out. After the timeout, the commit reports that the outcome is unknown.
 """
 
 from __future__ import annotations
@@ -85,8 +85,8 @@ def _advice(writer: Writer, journal: str) -> str:
 def until_known(attempt: Callable[[], T], retry_seconds: float) -> T:
     """Call `attempt` until its outcome is known, and return its result.
 
-    A failure before the decision is raised immediately. After a `CommitUnfinished`, temporary failures are retried for
-    `retry_seconds`. Then the last `CommitUnfinished` is raised.
+    A failure before the decision is raised immediately. After a `CommitUnfinished`, `attempt` is called again for
+    `retry_seconds` if the cause is temporary. Otherwise, or after this time, the last `CommitUnfinished` is raised.
     """
     deadline = time.monotonic() + retry_seconds
     unfinished: CommitUnfinished | None = None

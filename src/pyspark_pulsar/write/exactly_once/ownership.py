@@ -7,11 +7,11 @@ from pyspark_pulsar.write.exactly_once.state import EPOCH_OF_A_JOB, JournalState
 
 
 class RunFenced(WriterFenced):
-    """The error for a run that is fenced permanently. `WriterFenced` alone may be temporary."""
+    """The error for a run that is fenced permanently. The cause of any other `WriterFenced` may be temporary."""
 
 
 def refuse_others(state: JournalState | None, writer: Writer, journal: str) -> None:
-    """Raise an error if the writer may not write to the journal.
+    """Raise an error if the writer is not allowed to write to the journal.
 
     Raises:
         RunFenced: Another run has taken over from the writer's run, or the job was given up, or the journal was

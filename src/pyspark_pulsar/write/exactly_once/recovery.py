@@ -1,9 +1,9 @@
 """Recovery steps on opening a journal: become the only producer, commit decided epochs, abort other transactions.
 
 `finish` commits all transactions of the last decision, even if a dead driver has already committed some of them. For a
-committed transaction, the broker answers only that the transaction has ended. Its marker in `-ended` shows that it was
-committed. An abort covers the transactions in `-begun` that are not in the decision. The coordinator refuses to abort a
-transaction that is being committed.
+committed transaction, the broker answers only that the transaction has ended. The marker of the transaction in `-ended`
+proves the commit. `abort_begun` aborts the transactions in `-begun` that are not in the decision. The coordinator
+refuses to abort a transaction that is being committed.
 
 A slow process may no longer be the only producer. Another process may have begun transactions and removed markers. So a
 process appends a fence before it aborts transactions or reports them as lost. If another process has opened the
@@ -48,7 +48,7 @@ def exclusively(
         sink: The journal.
         attempt: The function to call, with a `Decider`. A call must begin at the state of its `Decider`, because an
             earlier call may have failed at any point.
-        settled: A function that is called before each try. If it returns a result, `attempt` is not called.
+        settled: A function that is called before each try. If its result is not None, `attempt` is not called.
 
     Returns:
         The result of `attempt` or `settled`.
@@ -80,7 +80,7 @@ def exclusively(
 
 
 def finish(sink: Sink, decider: Decider, state: JournalState) -> JournalState:
-    """Commit the decided transactions, unless they are known to be committed.
+    """Commit the decided transactions, unless the state shows that they are committed. Return the new state.
 
     Raises:
         RowsLost: The broker has aborted some of the transactions.
@@ -102,7 +102,7 @@ def finish(sink: Sink, decider: Decider, state: JournalState) -> JournalState:
 def _require_markers(
     sink: Sink, decider: Decider, state: JournalState, ended: Sequence[PreparedTransaction]
 ) -> None:
-    """Check that the marker of each ended transaction is visible. If so, the transactions were committed.
+    """Check that the marker of each ended transaction is visible. A visible marker proves a commit.
 
     Raises:
         RowsLost: A marker is missing, so its transaction was aborted.

@@ -1,7 +1,7 @@
 """The commands `pyspark-pulsar transactions resolve` and `remove-journal`.
 
-`resolve` commits the decided epoch of a query or job that will not start again. `remove-journal` also deletes its
-journal.
+`resolve` commits the decided epoch of a query or job that will not start again. `remove-journal` also deletes the
+journal of the query or job.
 """
 
 from __future__ import annotations

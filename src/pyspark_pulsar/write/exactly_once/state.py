@@ -66,7 +66,7 @@ class BegunTransaction:
 
 @dataclass(frozen=True, slots=True)
 class FencedRun:
-    """A run that may not write any more, because another run took over, or because its job was given up."""
+    """A run that is not allowed to write any more. The cause is a takeover, a release, or a job that was given up."""
 
     run: str
     epoch: int
@@ -121,7 +121,7 @@ class JournalState:
         return state if writer.owner == self.writer.owner else replace(state, epoch=NO_EPOCH, row_digest=None)
 
     def release(self) -> JournalState:
-        """Return the released state, which the next run of the owner or another owner may take over."""
+        """Return the state of the released journal. The next run of the owner, or another owner, can take over."""
         fenced = self._with_fenced(FencedRun(self.writer.run, self.epoch))
         return replace(self, fenced_runs=fenced, released=True)
 
@@ -214,7 +214,7 @@ def begun_of(content: dict[str, Any], where: str) -> BegunTransaction:
 def _partition_counts(partitions: Iterable[str]) -> dict[str, int]:
     """Return a map from each topic to its number of partitions. Names of many partitions would fill the journal.
 
-    If the names of a topic are not its first partitions without a gap, each name is a key with the value 0.
+    If the partitions of a topic do not begin at 0 or have a gap, each name is a key with the value 0.
     """
     topics: dict[TopicName, set[str]] = {}
     for name in partitions:

@@ -42,12 +42,12 @@ _log = logging.getLogger(__name__)
 
 
 class _RecordedTransaction(OpenTransaction):
-    """A new transaction that writes itself and its partitions to the journal before it adds the partitions.
+    """A new transaction that is recorded in the journal, with its partitions, before the partitions are added.
 
     A driver that abandons or decides a job first writes this fact to the journal, and then reads the begun
-    transactions. A task first writes its transaction to the journal, and then reads whether its job still runs. So the
-    driver or the task finds the other's record and aborts the transaction, if brokers return all stored records. For a
-    query, the next epoch or the next start aborts the transaction.
+    transactions. A task first writes its transaction to the journal, and then reads whether its job still runs. If
+    brokers return all stored records, either the driver or the task finds the record of the other process, and aborts
+    the transaction. For a query, the next epoch or the next start aborts the transaction.
     """
 
     def __init__(self, sink: Sink, writer: Writer, epoch: int, timeout_ms: int) -> None:

@@ -1,10 +1,10 @@
 """The command `pyspark-pulsar transactions unblock`, for a topic whose readers wait at rows of an aborted transaction.
 
 A row may reach a topic partition after its transaction was aborted. The partition may then treat the transaction as
-open, although no coordinator knows the transaction any longer (`abort`). Readers wait at this row. The wait ends when
-another transaction of the same coordinator ends in the partition, if no earlier transaction of that coordinator is
-open. So the command sends an empty message to each partition, in a transaction of each coordinator, and aborts these
-transactions.
+open, although no coordinator knows the transaction any longer (`abort`). Readers wait at this row. If no earlier
+transaction of the same coordinator is open, the wait ends when another transaction of this coordinator ends in the
+partition. So the command sends an empty message to each partition, in a transaction of each coordinator, and aborts
+these transactions.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def unblock_topic(options: ConnectionOptions, topic: TopicName) -> list[str]:
 def _pass(
     client: BrokerClient, coordinators: Coordinators, partitions: list[str], coordinator: int
 ) -> list[Exception]:
-    """End one transaction of the coordinator in each of the partitions, and return the errors."""
+    """Begin and end one transaction of the coordinator in all of the partitions, and return the errors."""
     transaction, messages = send_nothing(client, coordinators, partitions, coordinator)
     unconfirmed: list[EmptyMessage] = [message for message in messages if message.is_unconfirmed]
     # A message without a receipt may arrive after an abort, and would then block readers too. So its transaction is not
