@@ -99,7 +99,7 @@ class PartitionField:
 
     @property
     def column(self) -> str:
-        """Return the name of the table column with the field's values, for formats without transforms, such as Delta."""
+        """Return the name of the table column with the field's values, for formats without transforms (Delta)."""
         return self.source if self.transform == IDENTITY_TRANSFORM else self.name
 
     def text(self, value: Any) -> str | None:

@@ -1,6 +1,6 @@
 """The location of a Delta table. delta-rs reads and writes the log; pyarrow reads and writes the data files.
 
-The settings have the names of Iceberg (`s3.endpoint`,...), so users configure tables of both formats in the same way.
+The settings have the names of Iceberg (`s3.endpoint`, ...), so users configure tables of both formats in the same way.
 Only settings that both delta-rs and pyarrow support are accepted. With any other setting, one library could write files
 that the other library cannot read.
 
