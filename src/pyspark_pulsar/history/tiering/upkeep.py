@@ -10,8 +10,8 @@ process. A query reads the files of the table's state at the time of planning. T
 expires.
 
 Compaction merges only files whose rows were all written with the same schema. If the table has no sort columns, the
-rows of these files must also be in the order of positions, because the metadata of the new file states this order. So
-compaction skips files that another engine has rewritten.
+rows of these files must also be in the order of positions. The reason is that the metadata of the new file states this
+order. So compaction skips files that another engine has rewritten.
 """
 
 from __future__ import annotations
