@@ -6,13 +6,13 @@ columns. The metadata of the table's format lists the data files. The data files
 
     positions       the position up to which each topic partition is tiered; committed with the files
     tier_note       the topic property that names the topic's table
-    topic_tables    finds the table of a topic, by the options `tierCatalog` and `tierTable`
+    topic_tables    finds the table of a topic from the options `tierCatalog` and `tierTable`
     table           the interface that every format implements: load a state, list the data files, commit
     iceberg         implements the interface for Iceberg, with pyiceberg; driver only
     delta           implements the interface for Delta, with delta-rs; driver only
     scan            the description of a table that Spark's own Parquet scan needs; driver only
     layout          partition fields and sort columns; names of special columns and footer entries
-    calendar_units  hours, days, months and years of dates and times, by which rows are partitioned
+    calendar_units  converts dates and times to hours, days, months and years, by which rows are partitioned
     data_file       the facts about a data file that are known without opening the file; sent to executors
     table_files     the files of a table and their statistics, as one list for each statistic
     storage         opens data files, on the driver and on executors

@@ -1,7 +1,7 @@
 """Conversion of dates and times to integers, and to hours, days, months and years since 1970. Pure.
 
 Arrow's own functions for parts of a date are exact only for the years -32767 to 32767. Arrow's integer division rounds
-toward zero, so this module rounds down itself.
+toward zero. This module needs numbers that are rounded down, and corrects the result of the division.
 """
 
 from __future__ import annotations
@@ -41,8 +41,9 @@ def whole_values(values: pa.Array) -> pa.Array:
 def units(values: pa.Array, unit: str) -> pa.Array:
     """Return the number of whole hours, days, months or years from 1970 (UTC) to each value, as 32-bit integers.
 
-    Times before 1970 are rounded down. A number that exceeds 32 bits, such as hours past the year 246,953, becomes the
-    largest or the smallest 32-bit integer. Larger times never get smaller numbers, so comparisons still find the files.
+    Times before 1970 are rounded down. A number that exceeds 32 bits becomes the largest or the smallest 32-bit
+    integer. An example is the hours until the year 247,000. A later time never has a smaller number than an earlier
+    time. So filters by time still select the right files.
     """
     if types.is_date(values.type):
         days = values.cast(_COUNT).cast(pa.int64())
@@ -67,7 +68,7 @@ def _floor(values: pa.Array, step: int) -> pa.Array:
 def _months(days: pa.Array) -> pa.Array:
     """Convert days since 1970 to whole months since January 1970, in the Gregorian calendar.
 
-    In the calculation, each year begins in March, so that the leap day is the last day of a year.
+    In this calculation, each year begins in March. The leap day is then the last day of its year.
     """
     since = pc.add(days, _DAYS_BEFORE_1970)
     eras = _floor(since, _ERA_DAYS)

@@ -1,8 +1,9 @@
 """The facts about a data file that are known without opening the file.
 
 The driver creates these facts from the table's metadata and sends them to executors by pickle. A file that this package
-wrote contains rows of one topic partition, in the order of positions. Other engines that rewrite files may put rows of
-several topic partitions into a file, in any order, and may omit statistics. So each fact is only a bound of the values.
+wrote contains rows of one topic partition, in the order of positions. Other engines can rewrite files. A rewritten file
+can contain rows of several topic partitions, in any order, and can lack statistics. So each fact is only a bound: the
+rows can have a smaller range of values than the fact states.
 """
 
 from __future__ import annotations
@@ -39,13 +40,13 @@ class DataFile:
     event_from: int | None = None
     """The smallest event time, in Unix milliseconds. Rows without an event time are ignored."""
     columns: frozenset[int] | None = None
-    """The field ids of the file's leaf columns; None if columns are read by name."""
+    """The field ids of the file's leaf columns. The value is None if the table's metadata has no field ids."""
     has_payloads: bool | None = None
     """True if some rows contain the payload of their message (`layout.PAYLOAD_COLUMN`)."""
     tiered_by: Bounds | None = None
     """The bounds of the ids of the schemas with which the rows were written (`layout.TIERED_BY`)."""
     key: tuple[Any, ...] = ()
-    """The partition key of the file's rows, with values in the form of the table's format."""
+    """The partition key of the file's rows. The table's format determines the form of the values."""
     deletes: tuple[str, ...] = ()
     """The URLs of files that list the row numbers of this file's deleted rows."""
     constants: tuple[tuple[str, Any], ...] = ()
@@ -76,7 +77,7 @@ class DataFile:
         return self.first < end and (last is None or start <= Position(last.ledger, last.entry + 1))
 
     def share(self, start: Position, end: Position) -> float:
-        """Estimate the fraction of the file's rows that are in a range of positions, from the entry ids.
+        """Estimate from the entry ids which fraction of the file's rows is in a range of positions.
 
         Returns:
             A number from 0 to 1. The number is 1 if the fraction is unknown.
@@ -107,10 +108,10 @@ class DataFile:
 
 
 def overlapping(files: Iterable[DataFile]) -> list[Sequence[DataFile]]:
-    """Group the files whose ranges of positions overlap.
+    """Divide files into groups, so that files with overlapping ranges of positions are in the same group.
 
     Returns:
-        The groups, in the order of positions. The ranges of two groups do not overlap.
+        The groups, in the order of positions. Files of different groups do not overlap.
 
     """
     groups: list[list[DataFile]] = []

@@ -26,7 +26,7 @@ from pyspark_pulsar.history.columnar.calendar_units import units, whole_values
 from pyspark_pulsar.history.columnar.storage import url_under
 
 PartitionKey = tuple[Any, ...]
-"""The values of a row's partition fields. Dates and times are integers, null is None, and other values are unchanged.
+"""The values of a row's partition fields. A date or time is an integer, and null is None. Other values are unchanged.
 """
 
 IDENTITY: Final = "__messageId"
@@ -36,13 +36,13 @@ ORDER_KEY: Final = b"pulsar.order"
 BY_POSITION: Final = b"position"
 """The value of `ORDER_KEY` if the file's rows are in the order of positions.
 
-Only this package writes the footer entry. Engines that rewrite files omit the entry.
+Only this package writes the footer entry `ORDER_KEY`. Engines that rewrite files omit this entry.
 """
 PAYLOAD_COLUMN: Final = "__payload"
 """The name of the table column for kept payloads.
 
-The column contains the payload of a message if the value columns do not determine the complete payload. It also
-contains the payload of a message that could not be decoded. The column is null for all other messages.
+The column contains the payload of each message whose complete payload the value columns do not determine. The column
+also contains the payload of each message that could not be decoded. The column is null for all other messages.
 """
 TIERED_BY: Final = "__tieredBy"
 """The name of the table column with the id of the schema with which a row was written (`tiered_schema`)."""
@@ -65,7 +65,7 @@ class PartitionField:
     label: str | None = None
     """The name of the field in the table's partition; None if the field has its usual name.
 
-    A field needs another name if a column already has the usual name.
+    A field has another name only if a column of the table already has the usual name.
     """
     kind: pa.DataType | None = attribute(default=None, compare=False)
     """The type of the source column in the table; None if the type is unknown."""
@@ -99,7 +99,7 @@ class PartitionField:
 
     @property
     def column(self) -> str:
-        """Return the name of the table column with the field's values, for formats that store them in a column."""
+        """Return the name of the table column with the field's values, for formats without transforms (Delta)."""
         return self.source if self.transform == IDENTITY_TRANSFORM else self.name
 
     def text(self, value: Any) -> str | None:
@@ -108,7 +108,7 @@ class PartitionField:
         Hours, days, months and years are written as in Iceberg: `2026-01-31-08`, `2026-01-31`, `2026-01`, `2026`.
 
         Returns:
-            The text, or None if the value is null, or an hour, day or month outside the years 1 to 9999.
+            The text. The result is None if the value is null, or is an hour, day or month outside the years 1 to 9999.
 
         """
         if value is None:
@@ -131,7 +131,7 @@ class PartitionField:
     def key_values(self, batch: pa.RecordBatch) -> pa.Array:
         """Return the partition value of each row. Dates and times become integers (`calendar_units.units`).
 
-        If the topic no longer has the source column, all values are null.
+        If the batch lacks the source column, because the topic no longer has the column, all values are null.
         """
         if self.source not in batch.schema.names:
             return pa.nulls(batch.num_rows, pa.int32())
@@ -139,7 +139,7 @@ class PartitionField:
         return whole_values(values) if self.transform == IDENTITY_TRANSFORM else units(values, self.transform)
 
     def check(self, columns: pa.Schema) -> None:
-        """Raise `OptionError` if the table lacks the column, or the column's type cannot be partitioned."""
+        """Raise `OptionError` if the source column does not exist, or if its type cannot be used for partitions."""
         if self.source not in columns.names:
             raise OptionError(
                 f"partition field {self}: expected a column of the table, got {self.source!r}; choose one of "
@@ -161,7 +161,7 @@ class PartitionField:
 
 
 def named_fields(fields: Sequence[PartitionField], columns: pa.Schema) -> tuple[PartitionField, ...]:
-    """Return the fields, each with a name that no other column or field has, even if case is ignored.
+    """Return the fields with distinct names. No column or other field has the same name, even if case is ignored.
 
     Raises:
         OptionError: Two of the fields are the same.
@@ -186,7 +186,7 @@ def named_fields(fields: Sequence[PartitionField], columns: pa.Schema) -> tuple[
 
 
 def check_sort_columns(names: Sequence[str], columns: pa.Schema) -> None:
-    """Raise `OptionError` if the table lacks one of the columns, or a column contains nested values."""
+    """Raise `OptionError` if a sort column is not in `columns`, or if a sort column contains nested values."""
     for name in names:
         kind = columns.field(name).type if name in columns.names else None
         if kind is None or types.is_nested(kind):
@@ -206,16 +206,18 @@ class FileLayout:
     folder: str
     """The URL of the folder for the data files."""
     schema: pa.Schema
-    """The columns of the files. They have field ids if the table's format uses field ids."""
+    """The columns of the files. The columns have field ids if the table's format uses field ids."""
     partition_fields: tuple[PartitionField, ...] = BY_DAY
     sort_columns: tuple[str, ...] = ()
     """The columns by which the rows of a row group are sorted."""
     tiered_by: int | None = None
-    """The value of column `TIERED_BY`: the id of the rows' schema. None if the rows already contain the column."""
+    """The value of column `TIERED_BY` in all rows: the id of the rows' schema. None means that the rows already contain
+    the column.
+    """
     file_bytes: int = FILE_BYTES
     """The approximate largest size of a file."""
     has_folders: bool = False
-    """True if each partition key has a separate folder, named as in Hive: `publishTime_day=2026-01-31`.
+    """True if each partition key has a separate folder, with a name in Hive's form: `publishTime_day=2026-01-31`.
 
     Some engines read the partition values from the names of the folders.
     """
@@ -230,8 +232,8 @@ class FileLayout:
                 (field, field.text(value)) for field, value in zip(self.partition_fields, key, strict=True)
             )
         ]
-        # File systems reject longer names. Omitting such a name is safe for most engines, because they read the
-        # partition values from the table's log.
+        # File systems reject longer names, so such a name is omitted from the path. Most engines do not need the name,
+        # because these engines read the partition values from the table's log.
         name = "/".join(name for name in names if len(name) <= _LONGEST_FOLDER_NAME)
         return url_under(self.folder, name) if name else self.folder
 
@@ -239,7 +241,7 @@ class FileLayout:
 def by_key(
     batch: pa.RecordBatch, fields: Sequence[PartitionField]
 ) -> Iterator[tuple[PartitionKey, pa.RecordBatch]]:
-    """Yield each partition key with its rows. The rows keep the order of the batch."""
+    """Yield each partition key of a batch with the rows that have the key, in the order of the batch."""
     if not fields:
         yield (), batch
         return

@@ -1,14 +1,15 @@
-"""The positions up to which a topic is tiered. The topic's table stores them.
+"""The positions up to which a topic is tiered. The topic's table stores these positions.
 
 A table contains the messages of each topic partition up to `end` (exclusive), from the first message that was available
 when tiering began. Tiering writes whole ledgers only, so `end` is one of these positions:
 
-  * The position before the first entry of a ledger that has entries. This ledger stays until retention removes it.
+  * The position before the first entry of a ledger that has entries. Such a ledger exists until retention removes the
+    ledger.
   * The position after the last entry of the last ledger with entries. The next ledger is empty. Brokers delete an empty
     ledger when they load the topic, and then write to another ledger.
 
-The document below is stored in a table property and in the summary of each of our commits. The commit that adds files
-also writes the document:
+The document below is stored in a table property, and in the summary of each commit of this package. A commit that adds
+files writes the document for the positions after these files:
 
     {"version": 1, "partitions": {"persistent://tenant/ns/topic-partition-0":
         {"end": "23:16:0", "next": 25, "closed_at": 1790000000000, "seen_at": 1790000060000,
@@ -19,27 +20,30 @@ also writes the document:
   * `seen_at` is the last time at which tiering found no messages after `end`, by the clock of the tiering process.
   * `created` is the time at which the topic partition was created, as brokers report it. A topic that was deleted and
     created again has another time.
-  * `lost` contains the ranges whose ledgers were removed before they were tiered. It exists only if tiering was allowed
-    to continue after the loss.
+  * `lost` contains the ranges of ledgers that were removed before tiering. The field exists only if the user allowed
+    tiering to continue after the loss.
 
 `closed_at` and `seen_at` are Unix milliseconds. `next`, `closed_at` and `seen_at` exist only if `end` is after the last
 entry of a ledger.
 
-If the ledger of `end` no longer exists, messages may have been lost. Retention removes the oldest ledgers first, so
-while the ledger exists, all later ledgers exist too. If `end` is before the first entry of the removed ledger, messages
-that were not tiered are lost. If `end` is after the last entry of the removed ledger, either no later messages were
-written, or later messages were removed too. `TieredPartition.is_outlived` applies the first rule that matches:
+Retention removes the oldest ledgers first. While the ledger of `end` exists, all later ledgers exist too, and no
+message is lost. If the ledger of `end` no longer exists, there are two cases. If `end` is before the ledger's first
+entry, messages that were not tiered are lost. If `end` is after the ledger's last entry, either no later messages were
+written, or later messages were removed too. In the second case, `TieredPartition.is_outlived` applies the first rule
+that matches:
 
-    condition                                 reason                                                result
-    the first remaining ledger is `next`      retention cannot have removed later messages          nothing is lost
-    retention never removes messages          retention did not remove the ledger, and whatever     messages may be lost
-                                              removed it may have removed later ledgers
-    the ledger is younger than retention      the same reason                                       messages may be lost
-    `seen_at` is longer ago than retention    later messages may have been removed too              messages may be lost
-    all other cases                           retention still keeps all later messages              nothing is lost
+    condition                                reason                                                result
+    the first remaining ledger is `next`     retention cannot have removed later messages          nothing is lost
+    retention never removes messages         not retention, but another program or user removed    messages may be lost
+                                             the ledger, and may have removed later ledgers
+    the ledger was closed more recently      the same reason                                       messages may be lost
+    than the retention time ago
+    `seen_at` is at least the retention      retention may have removed later messages too         messages may be lost
+    time ago
+    all other cases                          retention still keeps all later messages              nothing is lost
 
 The table property remains when snapshots expire. The commit summaries show which commit changed which position. The
-document does not name data files, because other engines may rewrite data files.
+document does not name data files, because other engines can rewrite data files.
 """
 
 from __future__ import annotations
@@ -73,11 +77,11 @@ class TieredPartition:
     """The lost ranges, in the order of positions. All lost ranges are before `end`."""
 
     def is_outlived(self, first: int, now_ms: int, kept_ms: Callable[[], int | None]) -> bool:
-        """Return True if no messages were lost, although the ledger of `end` no longer exists.
+        """Return whether no messages were lost. Call this method only if the ledger of `end` no longer exists.
 
         Args:
             first: The id of the first remaining ledger.
-            now_ms: The time now, in Unix milliseconds.
+            now_ms: The present time, in Unix milliseconds.
             kept_ms: A function that returns how long retention keeps acknowledged messages, in milliseconds. None
                 means forever. The function is called only if the result depends on retention.
 
@@ -107,11 +111,11 @@ class TieredPositions:
         return self.partitions.get(partition)
 
     def with_partitions(self, partitions: Mapping[TopicPartition, TieredPartition]) -> TieredPositions:
-        """Return a copy with these partitions added or replaced."""
+        """Return a copy in which `partitions` are added, or replace the earlier ranges of the same topic partitions."""
         return TieredPositions({**self.partitions, **partitions})
 
     def to_json(self) -> str:
-        """Return the document. Partitions are sorted, so equal positions have equal documents."""
+        """Return the JSON document of the positions. Partitions are sorted, so equal positions have equal documents."""
         partitions = {str(name): _document(tiered) for name, tiered in sorted(self.partitions.items())}
         return json.dumps({"version": _VERSION, "partitions": partitions}, separators=(",", ":"))
 

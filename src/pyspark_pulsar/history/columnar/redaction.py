@@ -29,7 +29,7 @@ def redact(text: str, secrets: tuple[str, ...]) -> str:
 
 
 def one_line(fault: BaseException, secrets: tuple[str, ...]) -> str:
-    """Return the text of an exception as one line of at most 400 characters, without secrets and terminal colors."""
+    """Return the text of an exception in one line of at most 400 characters, without secrets and terminal colors."""
     words = _COLORS.sub("", str(fault)).replace("↳", " ").split()
     text = redact(" ".join(words), secrets)
     return text if len(text) <= _LONGEST_TEXT else f"{text[: _LONGEST_TEXT - 4]} ..."

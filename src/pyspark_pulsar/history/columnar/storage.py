@@ -1,8 +1,8 @@
 """Access to data files with pyarrow's file systems, on the driver and on executors.
 
 The settings are the properties of the table's catalog, with Iceberg's names (`s3.endpoint`, `s3.access-key-id`, ...). A
-catalog may add credentials for one table. Local folders and S3 need no other library. pyiceberg opens all other
-locations, so executors also need pyiceberg for these locations.
+catalog can add credentials for one table. Local folders and S3 need no other library. pyiceberg opens all other
+locations, so such locations need pyiceberg on executors too.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class TableStorage:
 
     @classmethod
     def from_properties(cls, properties: Mapping[str, Any]) -> TableStorage:
-        """Choose the settings for storage from the properties of a catalog or a table."""
+        """Return the settings in the properties of a catalog or a table that affect storage."""
         chosen = {key: str(value) for key, value in properties.items() if key.startswith(_PREFIXES)}
         return cls(tuple(sorted(chosen.items())))
 
@@ -93,7 +93,7 @@ def url_under(folder: str, name: str) -> str:
 
 @lru_cache(maxsize=16)
 def _s3_file_system(settings: tuple[tuple[str, str], ...]) -> Any:
-    """Return the file system for S3. A process reuses the file system for the same settings, to keep connections."""
+    """Return the file system for S3. Calls with the same settings share one file system, and reuse its connections."""
     chosen_settings = dict(settings)
 
     def setting(name: str) -> str | None:

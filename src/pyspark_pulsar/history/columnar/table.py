@@ -1,8 +1,8 @@
 """The interface that a topic's table implements in every format. Driver only.
 
-A table object represents one state of the table: the state that was loaded, or the state after the object's own last
-commit. A commit by another process makes the object stale. The next commit of a stale object fails with `TableMoved`;
-the caller then loads the table again.
+A table object represents one state of the table: the state when the table was loaded, or the state after the object's
+own last commit. If another process commits, the object is stale. The next commit of a stale object fails with
+`TableMoved`, and the caller then loads the table again.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ SORTED_BY: Final = "pulsar.sorted-by"
 
 
 class TableMoved(Exception):
-    """Another process has committed since the table was loaded. The table contains no change of the failed commit."""
+    """Another process has committed after the table was loaded. The table contains no change of the failed commit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,14 +67,15 @@ class NewSchema:
     """The columns of the rows, including metadata columns, in Spark's types."""
 
     def tiered(self, stored: pa.Schema, *, is_whole: bool) -> TieredSchema:
-        """Return the schema in the form that the table stores.
+        """Return this schema in the form that the table stores.
 
         Args:
             stored: The table columns for the schema's fields.
             is_whole: Whether the table has a column for each field.
 
         """
-        # If the schema has no value columns, only the payload contains the value of a message.
+        # If the schema has no value columns, only the payload contains the message's value, so the table keeps all
+        # payloads.
         keeps_all = not is_whole or not len(columns_of(self.payload))
         return TieredSchema(self.digest, self.payload, stored, keeps_all=keeps_all)
 
@@ -95,7 +96,10 @@ class ColumnarTable(ABC):
     @property
     @abstractmethod
     def id(self) -> str:
-        """Return the table's identity. Renaming the table keeps it; dropping and creating the table changes it."""
+        """Return the table's unique identity.
+
+        A renamed table has the same identity. A table that was dropped and created again has another identity.
+        """
 
     @property
     @abstractmethod
@@ -121,11 +125,11 @@ class ColumnarTable(ABC):
     @property
     @abstractmethod
     def columns(self) -> pa.Schema:
-        """Return the columns in the form that files store. They have field ids if the format uses field ids."""
+        """Return the columns in the form that files store. The columns have field ids if the format uses field ids."""
 
     @property
     def columns_by_name(self) -> dict[str, pa.Field]:
-        """Return a mapping from the column names that readers see to the columns."""
+        """Return a mapping from the names of the columns to the columns."""
         return by_name(self.columns)
 
     @property
@@ -172,8 +176,8 @@ class ColumnarTable(ABC):
 
         Args:
             columns: The columns whose statistics are returned.
-            known: The parts of an earlier call for this table, or an empty dictionary. The call replaces the contents
-                of the dictionary with the parts of this state.
+            known: The dictionary from an earlier call for this table, or an empty dictionary. The call replaces the
+                contents of the dictionary with the metadata of this state.
 
         Raises:
             NotScannable: An engine that reads the files itself would return wrong rows.
@@ -185,7 +189,7 @@ class ColumnarTable(ABC):
 
     @abstractmethod
     def holds(self, stored: pa.Schema) -> bool:
-        """Return whether the table still has all columns to which a schema's fields were written.
+        """Return whether the table still has all columns that contain the fields of a schema.
 
         Args:
             stored: The columns of the schema (`TieredSchema.stored`).
@@ -196,14 +200,14 @@ class ColumnarTable(ABC):
     def add_schema(self, schema: NewSchema) -> str:
         """Add the columns of a schema to the table, and widen types where necessary. Data files do not change.
 
-        The change is one commit. If the type of a field conflicts with the type of the table column of that name, the
-        field gets no column.
+        The change is one commit or more. If the types of a field and of the table column with the same name conflict,
+        the field gets no column.
 
         Returns:
             The text of the schema that the table stores from now on (`tiered_schema`).
 
         Raises:
-            SchemaError: A column by which rows are partitioned or sorted conflicts with the table's column.
+            SchemaError: The type of a column by which rows are partitioned or sorted conflicts with the table's column.
             TableMoved: Another process has committed since the table was loaded.
             ColumnsUnavailable: The outcome of the commit is unknown.
 
@@ -228,10 +232,10 @@ class ColumnarTable(ABC):
 
     @abstractmethod
     def expire(self, older_than_ms: int) -> int:
-        """Remove old states of the table, and delete the files that no other state uses.
+        """Remove old states of the table, and delete the files that no remaining state uses.
 
         Args:
-            older_than_ms: A time in Unix milliseconds. States from before this time are removed.
+            older_than_ms: A time in Unix milliseconds. States that are older than this time are removed.
 
         Returns:
             The number of removed states.
@@ -263,7 +267,9 @@ class TableCatalog(ABC):
 
     @abstractmethod
     def present(self, identifiers: Iterable[str]) -> set[str]:
-        """Return the names for which a table exists. The method sends few requests, even for many names.
+        """Return the names in `identifiers` that belong to existing tables.
+
+        The number of requests depends on the number of namespaces, and not on the number of names.
 
         Raises:
             ColumnsUnavailable: The catalog cannot be read.
@@ -297,7 +303,7 @@ class TableCatalog(ABC):
 def is_whole(
     table: str, stored: Sequence[pa.Field], fitting: Sequence[pa.Field], decisive: Collection[str]
 ) -> bool:
-    """Return whether a table can contain all columns of a schema. Otherwise log the columns that do not fit.
+    """Return whether a table can contain all columns of a schema. If not, log the columns that do not fit.
 
     Args:
         table: The table's name.

@@ -1,7 +1,7 @@
-"""The files of a table with their statistics, for an engine that reads the files itself. Driver only; no I/O.
+"""The files of a table with their statistics, for an engine that reads the files itself. Driver only, without I/O.
 
-A query may examine a table of 10,000 files. So each statistic is one list with an element for each file. The index of a
-file is the same in all lists.
+A query can examine a table of 10,000 files. To keep such queries fast, each statistic is one list with an element for
+each file. The index of a file is the same in all lists.
 """
 
 from __future__ import annotations
@@ -16,14 +16,16 @@ from pyspark_pulsar.history.columnar.layout import IDENTITY
 LEDGER: Final = f"{IDENTITY}.ledger"
 
 Parts = dict[str, Any]
-"""The immutable parts of a table's metadata that have been read, by path. The type of a part depends on the format."""
+"""The parts of a table's metadata that have been read, by the path of the metadata file. Parts never change. The type
+of a part depends on the table's format.
+"""
 
 Bound = int | float | str
 """A number or text. A date is in days since 1970, a timestamp in microseconds since 1970, and a boolean is 0 or 1."""
 
 
 class NotScannable(Exception):
-    """An engine that reads the data files itself would return wrong rows. The message states the reason."""
+    """An engine that reads the data files itself would return wrong rows. The error's text states the reason."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +39,8 @@ class ColumnStatistics:
     encoded_upper: Sequence[Any | None] | None
     """The encoded upper bounds, or None if the column is floating point.
 
-    Floating-point columns have no upper bounds, because Spark sorts NaN above all numbers. The table does not record
-    whether a file contains NaN.
+    Floating-point columns have no upper bounds for two reasons. Spark sorts NaN above all numbers, and the table does
+    not record whether a file contains NaN.
     """
     nulls: Sequence[int | None]
     """The number of rows without a value in each file."""
@@ -69,26 +71,28 @@ class TableFiles:
     statistics: Mapping[str, ColumnStatistics]
     """The statistics by column path, for `LEDGER`, `__partition` and the requested columns with simple types."""
     layouts: frozenset[tuple[Bounds | None, frozenset[int] | None]]
-    """The distinct pairs of schema ids and leaf columns that files have.
+    """The distinct combinations of schemas and leaf columns in the files.
 
-    The first member of a pair contains the bounds of the ids of the schemas with which the file's rows were written.
-    The second member contains the field ids of the file's leaf columns. A member is None if the table lacks the value.
+    The first member of a pair contains the smallest and the largest id of the schemas with which a file's rows were
+    written. The second member contains the field ids of the file's leaf columns. A member is None if the table does not
+    record the ids.
     """
     least_size: int | None
     """The smallest `__messageSize` of all rows, in bytes; None if the table does not record the size."""
     may_have_payloads: bool
     """True if some rows may contain the payload of their message (`layout.PAYLOAD_COLUMN`)."""
     unclear_names: frozenset[str]
-    """The names, in lowercase, of columns for which a file may contain values of another column under the same name.
+    """The names, in lowercase, of columns that Spark cannot read reliably by name.
 
-    These are the columns in which the name of a field has changed, at any depth.
+    Under such a name, a file may contain values of another field, because the name of a field has changed, at any
+    depth.
     """
     changed_ms: int
     """The time of the commit that created this state, in Unix milliseconds."""
 
     @property
     def leaves(self) -> frozenset[frozenset[int] | None]:
-        """Return the distinct sets of the field ids of a file's leaf columns."""
+        """Return the distinct sets of leaf columns that files have, as field ids."""
         return frozenset(leaves for _, leaves in self.layouts)
 
     def __len__(self) -> int:

@@ -1,20 +1,20 @@
 """The note: a property of a topic that names the topic's table. Pure.
 
-The name of the property is `pyspark-pulsar.tier`. When a topic is deleted, Pulsar deletes the property too. So a topic
-that is created again has no note. The value of the property is a JSON document:
+The name of the property is `pyspark-pulsar.tier`. When a topic is deleted, Pulsar deletes the property too. If the
+topic is created again, the new topic has no note. The value of the property is a JSON document:
 
     {"version": 1, "table": "public_default.orders", "id": "0a1b...", "catalog": {"type": "sql", "uri": "..."},
      "ends": {"0": "23:0:0", "1": "31:0:0"}}
 
 `id` is the table's unique identity. `catalog` contains the settings that located the table when the note was last
-written, without secrets. The settings are used only in error messages. `ends` is an object from partition indexes to
-the position (exclusive) up to which each topic partition was tiered. The index is `-1` for a topic without partitions.
-The positions in the table may be later than `ends`. They are earlier only if the table was restored to an earlier
-state.
+written, without secrets. The settings are used only in error messages. For each partition index, `ends` contains the
+position (exclusive) up to which the topic partition was tiered. The index is `-1` for a topic without partitions. The
+positions in the table can be later than `ends`. If the positions in the table are earlier than `ends`, the table was
+restored to an earlier state.
 
-Tiering writes the note before the table's first commit. Readers compare the note with the table that they find. So a
-read fails if the table is missing, was replaced or was restored to an earlier state. Without the note, the read would
-treat the history as empty.
+Tiering writes the note before the table's first commit. Readers compare the note with the table that is found by the
+options of the read. If the table is missing, was replaced or was restored to an earlier state, the read fails. Without
+the note, the read would treat the history as empty.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from pyspark_pulsar.model.topic import TopicName, TopicPartition
 TIER_NOTE: Final = "pyspark-pulsar.tier"
 """The name of the topic property that contains the note."""
 BEGIN_AGAIN: Final = "pyspark-pulsar tier forget"
-"""The command that removes the note, so that the topic can be tiered from scratch."""
+"""The command that removes the note. Afterwards, the topic can be tiered from scratch."""
 
 _VERSION: Final = 1
 _SHOWN: Final = ("type", "name", "uri", "warehouse", "path")
@@ -99,7 +99,10 @@ class TierNote:
         )
 
     def of_table(self, table: ColumnarTable, name: str, catalog: Mapping[str, str]) -> TierNote:
-        """Return a note with the positions of a table. If this note names the same table, no end decreases."""
+        """Return a note with the name and the positions of a table.
+
+        If this note names the same table, each end in the result is at least as late as in this note.
+        """
         ends = dict(self.ends) if self.id == table.id else {}
         for partition, tiered in table.positions.partitions.items():
             ends[partition.index] = max(tiered.end, ends.get(partition.index, tiered.end))
@@ -111,7 +114,7 @@ class TierNote:
         return f"table {self.table} (id {self.id}) of catalog {json.dumps(dict(self.catalog))}"
 
     def check_table(self, topic: TopicName, found: str | None, where: str) -> None:
-        """Raise `TierMismatch` unless the table that was found is the table of the note.
+        """Raise `TierMismatch` unless `found` is the identity of the note's table.
 
         Args:
             topic: The topic of this note.
@@ -129,15 +132,15 @@ class TierNote:
         )
 
     def check_tiered(self, partition: TopicPartition, tiered: TieredPartition | None) -> None:
-        """Raise `TierMismatch` if the table has no messages of a topic partition that was tiered."""
+        """Raise `TierMismatch` if the note contains an end of a topic partition without messages in the table."""
         if tiered is None and partition.index in self.ends:
             raise self._restored_table_fault(partition, "no messages")
 
     def check_end(self, partition: TopicPartition, tiered: TieredPartition) -> None:
-        """Raise `TierMismatch` if the table no longer has all messages of a topic partition that were tiered.
+        """Raise `TierMismatch` if the table's end of a topic partition is before the note's end.
 
-        Call this method only if Pulsar no longer has the ledgers that the table lacks. If Pulsar still has these
-        ledgers, they can be read from Pulsar or tiered again.
+        Such a table lacks messages that were tiered. Call this method only if Pulsar no longer has the ledgers of these
+        messages. Otherwise, the messages can be read from Pulsar, or tiered again.
         """
         end = self.ends.get(partition.index)
         if end is not None and tiered.end < end:

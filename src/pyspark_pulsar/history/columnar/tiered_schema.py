@@ -1,11 +1,11 @@
 """The schemas with which the rows of a table were written, in the form that the table stores.
 
-The meaning of a column name can change, for example because a field or a column is renamed, or because another field
-gets the name. So each row contains the id of the topic's schema with which the row was written (`layout.TIERED_BY`).
-For each of these schemas, the table stores the columns to which the fields of the schema were written.
+The meaning of a column name can change. For example, a field is renamed, and a new field gets the earlier name. So each
+row contains the id of the topic's schema with which the row was written (`layout.TIERED_BY`). For each of these
+schemas, the table stores the columns to which the fields of the schema were written.
 
-The id of a schema is a hash of its contents. So two processes that tier with different schemas at the same time always
-use different ids.
+The id of a schema is a hash of the schema's contents. So if two processes tier with different schemas at the same time,
+the ids differ.
 
 The table stores each schema in a property with the name `pulsar.schema.<id>`, where the id is in hexadecimal digits.
 The value of the property is `<digest>:<document>`. The digest identifies the topic's schema. The document is JSON,
@@ -34,7 +34,7 @@ PREFIX: Final = "pulsar.schema."
 """The prefix of the names of table properties that contain a schema."""
 _ID_BYTES: Final = 8
 _LARGEST: Final = 1 << 28
-"""The largest document that is read, in bytes. A limit is needed, because other programs can change the document."""
+"""The largest document that is read, in bytes. A limit is needed because other programs can change the document."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class TieredSchema:
     digest: str
     """The digest of the schema. Equal schemas of the topic have equal digests."""
     payload: PayloadSchema
-    """The schema by which the payloads of messages are encoded."""
+    """The schema with which the payloads of messages are encoded."""
     stored: pa.Schema
     """The columns in the files, with the names of the schema's fields.
 
@@ -53,7 +53,7 @@ class TieredSchema:
     keeps_all: bool
     """True if the table contains the payloads of all messages of this schema.
 
-    This is the case if the table lacks a column for some field, or if the schema has no fields.
+    The table needs the payloads if a field of the schema has no column, or if the schema has no fields.
     """
 
     @cached_property
@@ -63,7 +63,7 @@ class TieredSchema:
 
     @cached_property
     def stored_values(self) -> pa.Schema:
-        """Return the columns of `stored` that are value columns."""
+        """Return the value columns in `stored`."""
         names = frozenset(self.values.names)
         return pa.schema([column for column in self.stored if column.name in names])
 
@@ -97,7 +97,7 @@ def schema_texts(properties: Mapping[str, str]) -> dict[int, str]:
 
 
 def texts_of(texts: Mapping[int, str], digest: str) -> Iterator[str]:
-    """Yield the texts of the schemas with this digest."""
+    """Yield the texts of the schemas that have the digest `digest`."""
     for text in texts.values():
         if text.partition(":")[0] == digest:
             yield text

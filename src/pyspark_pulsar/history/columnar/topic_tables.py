@@ -1,4 +1,4 @@
-"""A lookup of the tables of topics, by the options `tierCatalog` and `tierTable`. Driver only."""
+"""A lookup of the tables of topics. The options `tierCatalog` and `tierTable` locate a table. Driver only."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ def table_catalog(
 def _open_catalog(settings: tuple[tuple[str, str], ...]) -> TableCatalog:
     """Return the catalog of the settings.
 
-    A process reuses the catalog for the same settings, because a catalog keeps connections or tables in memory.
+    Calls with the same settings share one catalog, because a catalog has connections, or contains its tables in memory.
     """
     properties: Mapping[str, str] = dict(settings)
     if properties.get("type") == DELTA:
@@ -139,5 +139,5 @@ def _open_catalog(settings: tuple[tuple[str, str], ...]) -> TableCatalog:
 
 
 def _safe_name(text: str) -> str:
-    """Replace all characters that some catalog or engine rejects in a name."""
+    """Replace each character that some catalog or some engine does not accept in a name."""
     return _OTHER.sub("_", text)

@@ -1,4 +1,4 @@
-"""Tiering writes the messages of complete ledgers as rows into the topics' tables. Runs with or without Spark.
+"""Tiering: writing the messages of complete ledgers as rows into the tables of topics. Runs with or without Spark.
 
 Modules:
 
@@ -12,6 +12,6 @@ Modules:
     topic_properties  the topic properties that select tiering
     topic_note        writes and removes the note, a topic property that names the topic's table
     status            the positions up to which topics are tiered, and the remaining work
-    upkeep            merges small files, removes files that no commit names, expires old states of a table
-    faults            converts errors of other libraries to an error of one topic
+    upkeep            merges small files, removes files that no state of a table lists, expires old states
+    faults            converts an error of another library to an error that names the topic
 """

@@ -1,4 +1,4 @@
-"""The step `commit` of a round, which commits files and positions together and returns the round's result."""
+"""The step `commit` of a round. The step commits files and positions together, and returns the round's result."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ class RoundResult:
     """The total size of the files in bytes."""
     is_lost_race: bool = False
     left_over: bool = False
-    """True if some closed ledgers with entries are not tiered.
+    """True if some closed ledgers with entries are not tiered after this round.
 
-    Such a ledger waits for an open transaction, for an incomplete chunked message, or only for the next round.
+    Such a ledger waits for the end of a transaction, for the last chunk of a message, or only for the next round.
     """
 
     @property
     def is_done(self) -> bool:
-        """Return whether the round found no ledger to tier, and no other process committed first."""
+        """Return whether no complete ledger was left to tier. After a lost race, the result is false."""
         return not self.is_lost_race and all(part.is_empty for part in self.parts.values())
 
     @property
@@ -52,7 +52,7 @@ def commit_parts(
     parts: Mapping[TopicPartition, CompletePart],
     files: Sequence[WrittenFile],
 ) -> RoundResult:
-    """Commit the files of all parts, with the positions at which the parts end.
+    """Commit the files of all parts, together with the positions at which the parts end. Log the result.
 
     Raises:
         ProtocolError: Some files belong to another topic.

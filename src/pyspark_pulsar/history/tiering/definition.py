@@ -2,8 +2,8 @@
 
 The table contains the value columns, followed by the metadata columns. The next column, `PAYLOAD_COLUMN`, contains the
 payload of each message that the value columns do not determine completely. The last column, `TIERED_BY`, contains the
-id of the schema with which the row was written. Columns that the topic no longer has stay in the table, but later files
-do not contain them.
+id of the schema with which the row was written. If the topic no longer has a column, the column stays in the table, and
+later files do not contain the column.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def _split_list(text: str) -> tuple[str, ...]:
 
 
 def tiering_options(options: ReadOptions, topic: TopicName) -> ReadOptions:
-    """Return the options with which tiering reads a topic. They select all messages, from any location of its ledgers.
+    """Return the options with which tiering reads a topic: all messages, from any location of the topic's ledgers.
 
     Raises:
         OptionError: An option would exclude messages.
@@ -138,7 +138,8 @@ def topic_schema(client: BrokerClient, options: ReadOptions) -> ReadSchema:
 
     Raises:
         SchemaError: The topic's schema cannot be read, or has fields with reserved names.
-        OptionError: The depth of recursive types is set, which is not allowed because all readers share the table.
+        OptionError: The depth of recursive types is set. Tiering does not allow this option, because all readers share
+            the table.
 
     """
     if options.recursive_depth is not None:
@@ -201,7 +202,7 @@ def follow(table: ColumnarTable, schema: ReadSchema) -> str:
 
 def schema_digest(schema: ReadSchema) -> str:
     """Return a digest of a schema and its columns. Equal schemas with equal columns have equal digests."""
-    # A plan may come from a descriptor file, which the registry's schema does not contain.
+    # The plan can be from a descriptor file. The registry's schema does not contain such a plan.
     plan = json.loads(schema.value.definition or "{}") if schema.value.value_type == PROTOBUF_VALUE else {}
     made_from = [identity(schema.info), {**plan, "version": None}, schema.output_schema.to_string()]
     return hashlib.sha256(json.dumps(made_from, sort_keys=True).encode()).hexdigest()[:_DIGEST_DIGITS]

@@ -1,4 +1,4 @@
-"""Conversion of any error during tiering or upkeep to an error of one topic.
+"""Conversion of any error during tiering or upkeep to an error that names the topic.
 
 Libraries raise unexpected errors, for example for values, full disks or catalogs. Such an error must not end the rounds
 of other topics.
@@ -22,8 +22,9 @@ def topic_fault(where: str, fault: Exception, settings: Mapping[str, str]) -> Pu
     """Return `fault` if it is a `PulsarError`. Otherwise return a `TieringFailed` with the text of `fault` in one line.
 
     Args:
-        where: The topic, or the range of a topic partition. The text of the error begins with it.
-        fault: The error. Its traceback is logged at level debug, or as a warning if the environment requests it.
+        where: The topic, or the range of a topic partition. The text of the `TieringFailed` begins with `where`.
+        fault: The error. The traceback of the error is logged at level debug, or as a warning if the environment
+            requests tracebacks.
         settings: The settings of the catalog or its storage. Secrets in the settings are removed from the text.
 
     """

@@ -1,4 +1,4 @@
-"""The step `follow` of a round, which creates the table or adds the columns of the topic's schema."""
+"""The step `follow` of a round. The step creates the table, or adds the columns of the topic's schema to the table."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def create_or_follow_table(
     """Create the topic's table if `table` is None, and add the columns of the schema that the table lacks.
 
     Returns:
-        The table, and the text of the schema that the table now contains.
+        The table, and the text of the topic's schema as the table stores the schema (`columnar.tiered_schema`).
 
     Raises:
         TableMoved: Another process has changed the table since it was loaded.

@@ -1,6 +1,6 @@
 """A round of tiering a topic, which writes complete ledgers to data files and commits the files. Runs in any process.
 
-    look       reads the table's positions, the topic's ledgers, and where open transactions begin      ledgers
+    look       reads the table's positions, the topic's ledgers, and the ends of visible messages       ledgers
     compare    checks that the table is the table in the topic's note; updates the note                 topic_note
     follow     creates the table, or adds the columns of the topic's schema                             followed_table
     plan       plans splits of the complete ledgers, with the planner of reads                          read.planning
@@ -8,9 +8,10 @@
     hold back  excludes ledgers with chunked messages whose last chunks are missing                     open_chunks
     commit     commits files and positions, if the table is still in the state that was read            commit
 
-The table is the checkpoint of tiering. If a round fails before the commit, the table does not change, and `upkeep`
-deletes the files of the round. If a round fails after the commit, the round is complete. If two rounds of a topic run
-at the same time, only one round can commit. The other round reads the table again, and usually finds no work left.
+The table is the checkpoint of tiering, because the table contains the positions. If a round fails before the commit,
+the table does not change, and `upkeep` deletes the files of the round. If a failure follows the commit, no work is
+lost. If two rounds of a topic run at the same time, only one round can commit. The other round reads the table again,
+and usually finds no work left.
 """
 
 from __future__ import annotations
@@ -45,7 +46,9 @@ from pyspark_pulsar.runtime import time
 _log: Final = logging.getLogger(__name__)
 
 ROUND_BYTES: Final = 8 << 30
-"""The maximum stored bytes of a topic partition that one round tiers. After a failure, this amount is repeated."""
+"""The approximate limit on the stored bytes that one round tiers of each topic partition. After a failure, the next
+round writes this amount again.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,9 +61,9 @@ class TierRound:
     round_bytes: int = ROUND_BYTES
 
     def run(self, topic: TopicName) -> RoundResult:
-        """Run one round for a topic. After an error, nothing is committed.
+        """Run one round for a topic. If the round raises an error, its files are not committed.
 
-        Also raises the errors of planning and reading.
+        The errors of planning and reading are also raised.
 
         Raises:
             DataLossError: Ledgers were removed before they were tiered.
@@ -97,7 +100,8 @@ class TierRound:
                 open_since = ledgers_with_open_chunks(splits, written, ledgers, time.time_ns() // 1_000_000)
                 if not open_since:
                     break
-                # Incomplete chunked messages are rare. Upkeep deletes the files of this iteration.
+                # Some ledgers must be excluded, so the files are written again without these ledgers. Upkeep deletes
+                # the files of this iteration. The repetition is rare, because incomplete chunked messages are rare.
                 held |= open_since
         left_over = has_left_over(table, parts, ledgers)
         if not parts:

@@ -1,4 +1,7 @@
-"""The positions up to which topics are tiered, and the remaining work. Driver only; reads no ledgers or data files."""
+"""The positions up to which topics are tiered, and the remaining work. Driver only.
+
+This module reads the lists of ledgers and files, and no entries or rows.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +34,7 @@ class PartitionStatus:
     end: Position
     """The position (exclusive) up to which the partition is tiered; `EARLIEST` if no message is tiered."""
     untiered_ledgers: int
-    """The number of closed ledgers with entries that are not tiered."""
+    """The number of closed ledgers with entries that are not tiered yet."""
     untiered_bytes: int
     """The stored bytes of the ledgers that are not tiered, including the open ledger."""
     lag_seconds: float
@@ -57,7 +60,7 @@ class TierStatus:
     """The number of files that are smaller than half the largest file size."""
     partitions: tuple[PartitionStatus, ...] = ()
     fault: str | None = None
-    """The reason why the status is incomplete, or why tiering fails."""
+    """The reason why the status is incomplete, or why tiering of the topic fails. None means no fault."""
 
     @property
     def untiered_ledgers(self) -> int:
@@ -83,7 +86,7 @@ class TierStatus:
         """Return a warning that retention may soon remove ledgers that are not tiered.
 
         Returns:
-            The warning, or None if enough time is left.
+            The warning. The result is None if the used share is below `WARNING_SHARE`, or is unknown.
 
         """
         used = self.retention_used
@@ -178,7 +181,7 @@ def _partition_status(
 
 
 def status_rows(known: Sequence[TierStatus]) -> list[dict[str, Any]]:
-    """Return one row for each topic partition. A topic whose partitions have no status gets one row."""
+    """Return one row for each topic partition. A topic without a status of its partitions has one row."""
     return [
         {
             "topic": str(topic.topic),

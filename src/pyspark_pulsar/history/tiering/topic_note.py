@@ -1,9 +1,9 @@
 """Writes and removes the note of a topic (`columnar.tier_note`). Driver only.
 
-The note is written before the first commit of a table, so a topic whose table has rows also has a note. The next round
-adds the positions of a round to the note. Until then, the note has earlier positions than the table, which is harmless.
-If the role may not change the properties of the topic, the topic is tiered without a note. The process then logs one
-warning for the topic.
+The note is written before the first commit of a table, so a topic whose table has rows also has a note. A round writes
+the note before its commit, so the note has earlier positions than the table until the next round. These earlier
+positions are harmless. If the role is not allowed to change the properties of the topic, the topic is tiered without a
+note. The process then logs one warning for the topic.
 """
 
 from __future__ import annotations
@@ -31,13 +31,14 @@ def write_note(
 
     Args:
         admin: The admin REST API.
-        tables: The settings by which the table was found.
+        tables: The lookup that found the table. The note contains the settings of this lookup.
         topic: The topic, without partition suffix.
-        table: The topic's table, which the caller has compared with the topic.
-        note: The topic's present note.
+        table: The topic's table. The caller has checked that the table belongs to the topic.
+        note: The topic's present note; None if the topic has no note.
 
     Returns:
-        The topic's note after the call. If the role may not set properties of the topic, the result is `note`.
+        The topic's note after the call. If the role is not allowed to set properties of the topic, the result is
+        `note`.
 
     """
     after = (note or TierNote("", "")).of_table(table, tables.identifier(topic), tables.catalog_place)
@@ -68,19 +69,19 @@ def remove_note(admin: AdminClient, topic: TopicName) -> bool:
 
 
 def drop_table(admin: AdminClient, tables: TopicTables, topic: TopicName, *, keep_files: bool) -> bool:
-    """Drop the table of a topic and remove the note that names the table.
+    """Drop the table of a topic, and remove the topic's note if the note names this table.
 
     Args:
         admin: The admin REST API.
-        tables: The settings by which the table is found.
-        topic: The topic, which may be deleted already.
+        tables: The lookup that finds the table's catalog and name.
+        topic: The topic. The topic itself can already be deleted.
         keep_files: Whether to keep the table's files.
 
     Returns:
         True if the table existed.
 
     Raises:
-        TierMismatch: The topic's note names another table than the dropped table, or no table was found.
+        TierMismatch: The topic's note names another table than the dropped table, or the table does not exist.
 
     """
     topic, identifier = topic.without_partition(), tables.identifier(topic)
@@ -90,7 +91,8 @@ def drop_table(admin: AdminClient, tables: TopicTables, topic: TopicName, *, kee
             table = tables.catalog.load(identifier)
             found = None if table is None else table.id
         except ColumnsUnavailable:
-            # Even a table that cannot be read can be dropped. Its name and catalog identify the table, not its id.
+            # A table that cannot be read has no known id, but can be dropped. So the name and the catalog identify the
+            # table.
             is_named = (note.table, note.catalog) == (identifier, tables.catalog_place)
             found = note.id if is_named else None
     dropped = tables.catalog.drop(identifier, keep_files=keep_files)

@@ -1,11 +1,11 @@
-"""The properties of a topic that select tiering. In SQL they are table properties. Driver only.
+"""The properties of a topic that select tiering. In SQL, these properties are table properties. Driver only.
 
-    tier                With `iceberg` or `delta`, the process that tiers the namespace also tiers the topic.
-                        With `none`, or without the property, the topic is not tiered.
+    tier                With `iceberg` or `delta`, a process that tiers topics by property also tiers this topic. With
+                        `none`, or without the property, the topic is not tiered.
     tier.partition_by   partition fields of a new table, such as `day(__publishTime),country`
     tier.sort_by        sort columns of a new table
 
-The properties do not locate the tables. The options of the tiering process locate the tables.
+The properties do not contain the location of a table. The options of the tiering process locate the tables.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def check_tier_properties(properties: Mapping[str, str]) -> None:
 
 
 def stated_settings(properties: Mapping[str, str]) -> TableSettings | None:
-    """Return the table settings from a topic's properties, or None if the topic has no such property.
+    """Return the table settings from a topic's properties, or None if no property contains a table setting.
 
     Raises:
         OptionError: A value is invalid.
@@ -52,17 +52,17 @@ def stated_settings(properties: Mapping[str, str]) -> TableSettings | None:
 def topic_settings(
     admin: AdminClient, topic: TopicName, table_format: str, default: TableSettings
 ) -> TableSettings:
-    """Return the settings of a table that is about to be created.
+    """Return the settings for a topic's new table, from the topic's properties or from the default.
 
     Args:
         admin: The admin REST API.
         topic: The topic.
         table_format: The format of the table.
-        default: The settings that are returned if the topic has no such property, or if the role may not read the
-            topic's properties.
+        default: The settings to return if no property contains a table setting, or if the role is not allowed to read
+            the topic's properties.
 
     Raises:
-        OptionError: The topic's properties select another format than `table_format`.
+        OptionError: The topic's properties select another format than `table_format`, or contain an invalid value.
 
     """
     try:

@@ -1,9 +1,9 @@
 """Rounds of all topics, once or repeatedly until a stop.
 
 Topics are independent of each other. Several topics are tiered at the same time, and an error of one topic does not
-stop the other topics. One turn runs rounds of a topic until all complete ledgers are tiered. While a round runs, more
-ledgers of a busy topic may close. So a turn also ends after two rounds that each tiered all ledgers that were complete
-at the start of the round.
+stop the other topics. One turn runs rounds of each topic until all complete ledgers of the topic are tiered. While a
+round runs, more ledgers of a busy topic can close. Such a topic could need rounds without end. So the turn also ends
+for a topic after two complete rounds. A complete round tiers all ledgers that were complete at its start.
 """
 
 from __future__ import annotations
@@ -31,7 +31,8 @@ _log: Final = logging.getLogger(__name__)
 
 TOPICS_AT_ONCE: Final = 4
 _MOST_LOST_RACES: Final = 20
-"""The number of lost races after which a turn stops tiering a topic, because another process is tiering the topic."""
+"""The number of lost races after which a turn stops tiering a topic. In a lost race, another process committed first.
+"""
 _PAUSE_SECONDS: Final = 0.2
 _MOST_FULL_ROUNDS: Final = 2
 """The number of complete rounds after which a turn stops tiering a topic. The next turn tiers ledgers that close later.
@@ -45,7 +46,7 @@ class TopicOutcome:
     topic: TopicName
     rounds: tuple[RoundResult, ...] = ()
     fault: PulsarError | None = None
-    """The error of the last round, which committed nothing; None if no round failed."""
+    """The error of the last round, which committed no files; None if no round failed."""
     retention_used: float | None = None
     """The share of retention that the first ledger that is not tiered has used (`retention_use.used_share`).
 
@@ -69,7 +70,7 @@ class TopicOutcome:
 def tier_topics(
     tier_round: TierRound, topics: list[TopicName], at_once: int = TOPICS_AT_ONCE
 ) -> Iterator[TopicOutcome]:
-    """Tier topics, and yield the outcome of each topic when it is finished. Errors are in `TopicOutcome.fault`."""
+    """Tier topics, and yield the outcome of each topic after its last round. Errors are in `TopicOutcome.fault`."""
     waiting, running = iter(topics), set[Future[TopicOutcome]]()
     with ThreadPoolExecutor(at_once, thread_name_prefix="tiering") as pool:
         for topic in waiting:
@@ -90,18 +91,18 @@ def tier_forever(
     by_property: bool = False,
     turn_ended: Callable[[], None] = lambda: None,
 ) -> bool:
-    """Tier all topics, turn after turn, until `stop` is set. If a topic fails, the next turn tries again.
+    """Tier all topics, turn after turn, until `stop` is set. If a topic fails, the next turn tries the topic again.
 
     Args:
         tier_round: Runs the round of a topic.
-        every_seconds: The time between the starts of two turns.
-        report: Called with the outcome of each topic. Exceptions that `report` raises are logged.
+        every_seconds: The time between the starts of two turns, in seconds.
+        report: A function that is called with the outcome of each topic. Exceptions of the function are logged.
         stop: An event that ends the loop after the present turn.
         by_property: Whether to tier only topics whose property selects tiering.
-        turn_ended: Called after each turn in which the topics were found.
+        turn_ended: A function that is called after each turn, unless finding the topics failed.
 
     Returns:
-        True if the last turn found and tiered all topics.
+        True if the last turn found the topics, and no topic failed.
 
     """
     is_well = True
@@ -119,7 +120,7 @@ def _run_turn(
     *,
     by_property: bool,
 ) -> bool:
-    """Run one turn, and return whether all topics were found and tiered."""
+    """Run one turn, and return whether the topics were found and no topic failed."""
     options, is_well = tier_round.options, True
     try:
         for outcome in tier_topics(tier_round, tiered_topics(options, by_property=by_property)):
@@ -140,22 +141,23 @@ def _run_turn(
 def tiered_topics(options: ReadOptions, *, by_property: bool = False) -> list[TopicName]:
     """Return the topics that the options name, or that match the options' pattern now.
 
-    The topics are sorted and have no partition suffixes. Also raises the errors of `discover_topics` and `AdminClient`.
+    The topics are sorted and have no partition suffixes. The errors of `discover_topics` and `AdminClient` are also
+    raised.
 
     Args:
         options: The options of tiering.
         by_property: Whether to return only topics whose property selects tiering.
 
     Raises:
-        TopicNameError: A topic is a scalable topic, which cannot be tiered.
+        TopicNameError: A topic is a scalable topic. Scalable topics cannot be tiered.
 
     """
     with BrokerClient.for_planning(options) as client:
         found = {topic.without_partition() for topic in discover_topics(client, options)}
-        # Parsing refuses scalable topics, whose ledgers the admin REST API does not list.
+        # Parsing raises an error for scalable topics, because the admin REST API does not list their ledgers.
         topics = sorted(TopicName.parse(str(topic)) for topic in found)
-        # Named topics are found without a broker, and rounds retry connections for a long time. So the connection is
-        # checked here, where an unreachable broker is an error.
+        # Topics that the options name are found without a broker, and rounds retry connections for a long time. So the
+        # connection is checked here, and an unreachable broker is an error.
         client.retrying(client.service_connection)
     if not by_property:
         return topics

@@ -1,16 +1,17 @@
-"""The upkeep of a table, which keeps the table small and quick to read, in three steps.
+"""The upkeep of a table: three steps after which the table is smaller and faster to read.
 
     compact    merges adjacent small files of a topic partition into one file, in the order of positions
     sweep      deletes files that no state of the table lists, one day or more after they were written
     expire     removes old states of the table, and the files that only these states list
 
-No step changes the positions (`columnar.positions`), and any process may run a step at any time. If two processes
-compact a table at the same time, only one process can commit. The next sweep deletes the files of the other process. A
-query reads the files that existed when the query was planned. These files are kept until their state expires.
+No step changes the positions (`columnar.positions`), and any process is allowed to run a step at any time. If two
+processes compact a table at the same time, only one process can commit. Later, a sweep deletes the files of the other
+process. A query reads the files of the table's state at the time of planning. These files exist until this state
+expires.
 
-Compaction merges only files whose rows were all written with the same schema. The rows of these files must also be in
-the order of positions, because the new file is marked as ordered. So compaction skips files that another engine has
-rewritten.
+Compaction merges only files whose rows were all written with the same schema. If the table has no sort columns, the
+rows of these files must also be in the order of positions. The reason is that the metadata of the new file states this
+order. So compaction skips files that another engine has rewritten.
 """
 
 from __future__ import annotations
@@ -52,13 +53,13 @@ class UpkeepResult:
 
     table: str
     compacted: int = 0
-    """The number of files that were merged."""
+    """The number of files that compaction merged into new files."""
     made: int = 0
     """The number of files that compaction wrote."""
     swept: int = 0
-    """The number of deleted files that no state listed."""
+    """The number of files that sweeping deleted."""
     expired: int = 0
-    """The number of removed states."""
+    """The number of removed states of the table."""
 
 
 def keep_up(
@@ -114,9 +115,9 @@ def compact(table: ColumnarTable) -> tuple[int, int]:
 def small_neighbors(files: Sequence[DataFile], file_bytes: int) -> Iterator[list[DataFile]]:
     """Yield groups of two or more small files that can be merged. The total size of a group is at most `file_bytes`.
 
-    The files of a group have the same topic partition, partition key, schema and columns, and no deleted rows. They are
-    adjacent: no other file of that key, of any size, is between them. Otherwise the new file would overlap the other
-    file, and each read of the range would merge both files.
+    The files of a group have the same topic partition, partition key, schema and columns, and no deleted rows. The
+    files are adjacent: no other file with the same partition and key, of any size, is between two files of the group.
+    Such a file would overlap the new file, and each read of the range would merge both files.
     """
     group: list[DataFile] = []
     for file in sorted(files, key=lambda file: (file.partitions or (-2, -2), repr(file.key), file.first)):
@@ -166,7 +167,7 @@ def _layout_of(file: DataFile, table: ColumnarTable) -> FileLayout | None:
 def _mergeable_files(
     files: Sequence[DataFile], layout: FileLayout, storage: TableStorage
 ) -> Iterator[Sequence[DataFile]]:
-    """Read the footers of the files, and yield groups of two or more adjacent files that can be merged.
+    """Read the footers of adjacent files, and yield groups of two or more adjacent files that can be merged.
 
     Raises:
         ColumnsUnavailable: A file cannot be read.
@@ -179,7 +180,10 @@ def _mergeable_files(
 
 
 def _is_whole(file: DataFile, layout: FileLayout, storage: TableStorage) -> bool:
-    """Return whether a file has all columns of its schema, and its rows are ordered. Other engines may omit columns."""
+    """Return whether a file has all columns of its schema, and has rows in the order of positions.
+
+    Files that other engines wrote can lack columns. If the table has sort columns, any order of rows is accepted.
+    """
     try:
         with _open(storage, file) as opened:
             try:
@@ -227,7 +231,7 @@ def _projections(file: pq.ParquetFile, columns: pa.Schema) -> list[ColumnProject
 def _rows(
     files: Sequence[pq.ParquetFile], layout: FileLayout, constants: Mapping[str, Any]
 ) -> Iterator[pa.RecordBatch]:
-    """Yield the rows in the order of the files, which is the order of positions.
+    """Yield the rows of the files, file by file, in the order in which each file stores the rows.
 
     Args:
         files: The files.
@@ -270,8 +274,8 @@ def sweep(table: ColumnarTable, older_than: float = SWEEP_AFTER_SECONDS) -> int:
             for info in listed
             if info.is_file and _OURS.fullmatch(info.base_name) and info.mtime.timestamp() < before
         ]
-        # Files are listed before the table's states are read. So a file that is committed in between is either in
-        # a state that is read, or too new to be deleted.
+        # The files are listed before the states of the table are read. If another process commits an old file in the
+        # meantime, a state lists the file, and sweep does not delete the file.
         known = {url.rpartition("/")[2] for url in table.known_urls()} if ours else set()
         orphans = [info.path for info in ours if info.base_name not in known]
         for orphan in orphans:

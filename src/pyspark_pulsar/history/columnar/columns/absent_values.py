@@ -1,7 +1,8 @@
 """The value of a column for messages that were written before the schema had the field.
 
-The kernel's decoder returns the same values. A data file contains the columns of the topic's schema at the time of
-writing. A reader's schema may have more fields, at any depth. A field that the file lacks has these values:
+A data file contains the columns that the topic's schema had when the file was written. The schema of a reader can have
+more fields, at any depth. A field that the file lacks has the value below. The kernel's decoder returns the same value
+for a message that lacks the field.
 
     AVRO          the field's default in the reader's schema, or null if the field has no default
     JSON          null if the field is nullable, even if it has a default; otherwise the default
@@ -49,9 +50,9 @@ NULL: Final = Absent()
 
 
 def absent_columns(payload: PayloadSchema) -> Members:
-    """Return the values of a reader's columns for files that lack them, by column name.
+    """Return the value of each column of a reader in files that lack the column, by column name.
 
-    A column that is not in the result is null.
+    A column that is not in the result is null in these files.
     """
     if payload.pair is not None:
         sides = ((KEY_COLUMN, payload.pair.key), (VALUE_COLUMN, payload.pair.value))
@@ -68,7 +69,7 @@ def absent_columns(payload: PayloadSchema) -> Members:
 
 @dataclass(frozen=True, slots=True)
 class _Records:
-    """The values of absent record members, by an Avro document. JSON schemas have such documents too."""
+    """The values of absent record members, which an Avro document defines. JSON schemas have Avro documents too."""
 
     is_json: bool
 
@@ -111,7 +112,7 @@ def _row(value: Any, kind: pa.DataType) -> pa.Array | None:
 
 
 class _PlanMessages:
-    """The values of absent message members, by a plan's document (`schema.protobuf.plan`)."""
+    """The values of absent message members, which the document of a Protobuf plan defines (`schema.protobuf.plan`)."""
 
     def __init__(self, plan: Mapping[str, Any]) -> None:
         self._messages = plan["messages"]

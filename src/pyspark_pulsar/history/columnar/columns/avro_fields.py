@@ -1,7 +1,7 @@
 """Matching of the fields of two Avro documents. JSON schemas have Avro documents too. Pure.
 
-Avro finds a field by its name, or by an alias in the reader's schema. If the writer's schema lacks a field, its value
-is the default of the reader's schema (https://avro.apache.org/docs/1.11.1/specification/#schema-resolution). Members of
+Avro finds a field by its name, or by an alias in the reader's schema. If the writer's schema lacks a field, the value
+is the default in the reader's schema (https://avro.apache.org/docs/1.11.1/specification/#schema-resolution). Members of
 JSON messages have no aliases.
 """
 
@@ -20,11 +20,13 @@ _WIDENED: Final = (("int", "long"),)
 _WIDENED_IN_AVRO: Final = (*_WIDENED, ("float", "double"))
 _RAW: Final = "any"
 _EXACT_IN_JSON: Final = ("boolean", "int", "long", "string")
-"""Types whose columns determine the text of the JSON value. For values of other types, the kernel keeps the payload."""
+"""The types of JSON values whose exact text the value of a column determines. For values of other types, the kernel
+keeps the payload.
+"""
 
 
 class AvroFields:
-    """A matcher of a reader's document with the document with which rows were written."""
+    """A matcher of two Avro documents: the schema of a reader, and the schema with which rows were written."""
 
     def __init__(self, tiered: str, reader: str, *, is_json: bool) -> None:
         self._tiered = tree.parse(tiered)
@@ -90,7 +92,7 @@ class AvroFields:
             elif len(aliases) == 1 and aliases[0] not in names and member.name not in written:
                 sources[member.name] = written[aliases[0]]
             else:
-                found.decode()  # The decoder knows which name takes precedence.
+                found.decode()  # Only the decoder knows which of the names takes precedence.
         taken = [source.name for source in sources.values()]
         if len(set(taken)) < len(taken):
             found.decode()

@@ -1,4 +1,4 @@
-"""The outcome of matching the fields of two schemas, and columns whose names in files differ. Pure."""
+"""The outcome of matching the fields of two schemas, and columns whose names in files differ from a reader's. Pure."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Final
 import pyarrow as pa
 
 STORED_NAME: Final = b"pulsar.stored-name"
-"""The key of a field's metadata that contains the field's name in files, if the name differs."""
+"""The key in a field's metadata for the field's name in files. Only fields with another name in files have this key."""
 
 
 @dataclass
@@ -24,7 +24,10 @@ class Found:
     _parent: Found | None = None
 
     def below(self, column: str) -> Found:
-        """Return an object for one column of the reader. Its results are recorded in this outcome too."""
+        """Return an outcome for one column of the reader.
+
+        Each result in the returned outcome is also recorded in this outcome.
+        """
         return self if self._column is not None else Found(_column=column, _parent=self)
 
     def decode(self) -> None:
@@ -34,7 +37,7 @@ class Found:
             self._parent.decode()
 
     def give_up(self, reason: str) -> None:
-        """Record that the stored columns do not determine the values of this column of the reader."""
+        """Record that the stored columns do not determine the values of the reader's column, for the given reason."""
         self.decode()
         owner = self._parent or self
         owner.unclear.setdefault(self._column or "", reason)
@@ -47,7 +50,7 @@ def stored_name(column: pa.Field) -> str:
 
 
 def rename_column(column: pa.Field, name: str, kind: pa.DataType) -> pa.Field:
-    """Rename a stored column to a reader's name. `kind` is its type, with the reader's names for nested members."""
+    """Rename a stored column to a reader's name. `kind` is the column's type with the reader's member names."""
     metadata = dict(column.metadata or {})
     if name != column.name:
         metadata.setdefault(STORED_NAME, column.name.encode())

@@ -1,8 +1,8 @@
 """Conversion of a data file's columns to the columns of a reader's schema, at any depth.
 
-Columns are found by field id if the table's format uses field ids, so a renamed column is still found. Otherwise
-columns are found by name. If the table has no column for a field of the reader, module `absent_values` determines the
-value of the field.
+If the table's format uses field ids, columns are found by field id, so a renamed column is still found. In other
+formats, columns are found by name. If the table has no column for a field of the reader, module `absent_values`
+determines the value of the field.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Convert = Callable[[pa.Array], pa.Array]
 
 
 class FieldIndex:
-    """An index of a file's fields, or of a struct's members, by id and by name. Created once for each file."""
+    """An index of a file's fields, or of a struct's members, by id and by name. Each file has one index."""
 
     def __init__(self, fields: Iterable[pa.Field]) -> None:
         self._by_id: dict[int, tuple[int, pa.Field]] = {}
@@ -41,11 +41,11 @@ class FieldIndex:
     def matching(self, table: pa.Field) -> tuple[int, pa.Field] | None:
         """Find the file's field for a field of the table.
 
-        Fields match by id. If the file's field or the table's field has no id, they match by name. If several fields of
-        the file match, the first of these fields is returned.
+        Fields match by id. If the file's field or the table's field has no id, the two fields match by name. If several
+        fields of the file match, the first of these fields is returned.
 
         Returns:
-            The index and the field, or None if the file has no such field.
+            The index and the matching field of the file, or None if no field of the file matches.
 
         """
         number, name = field_id(table), stored_name(table)

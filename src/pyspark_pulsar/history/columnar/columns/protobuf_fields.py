@@ -1,6 +1,6 @@
 """Matching of the fields of two Protobuf plans by number, because messages contain only field numbers. Pure.
 
-No outcome is `unclear`, because the kernel keeps the payload of a message unless the columns reproduce its exact bytes.
+No outcome is `unclear`, because the kernel keeps the payload of a message unless the columns reproduce the exact bytes.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Node = Mapping[str, Any]
 
 
 class ProtobufFields:
-    """A matcher of a reader's plan with the plan with which rows were written."""
+    """A matcher of two Protobuf plans: the plan of a reader, and the plan with which rows were written."""
 
     def __init__(self, tiered: str, reader: str) -> None:
         self._tiered: Node = json.loads(tiered)
@@ -40,7 +40,8 @@ class ProtobufFields:
         for member in self._reader["messages"][reader]["fields"]:
             source = written.get(member["number"])
             if source is None:
-                # The kernel keeps the payload of a message with such a field. All other messages lack the field.
+                # No column stores this field, so the kernel keeps the payload of each message that contains the field.
+                # All other messages lack the field.
                 if member["shape"] == "required":
                     found.decode()
                 continue
@@ -54,7 +55,8 @@ class ProtobufFields:
     def _joins_fields(self, written: Mapping[int, Node], reader: int) -> bool:
         """Return whether a oneof of the reader has fields that can occur together in a written message.
 
-        In this case, only the decoder knows the value: the reader keeps the last of these fields in the message.
+        In this case, a reader returns only the last of these fields in the message. Only the decoder knows which field
+        is the last one.
         """
         oneofs: dict[int, set[tuple[str, int]]] = {}
         for member in self._reader["messages"][reader]["fields"]:
@@ -107,7 +109,10 @@ class ProtobufFields:
         return pa.struct(inner) if types.is_struct(kind) else kind
 
     def _differ_in_meaning(self, tiered: Node, reader: Node) -> bool:
-        """Return whether two message types are different well-known types, or only one of them is well known."""
+        """Return whether two message types differ in their meaning as Protobuf's well-known types.
+
+        A type that is not well known differs from each well-known type.
+        """
         message, other = self._tiered["messages"][tiered["type"]], self._reader["messages"][reader["type"]]
         return bool(
             message.get("meaning") != other.get("meaning")

@@ -1,15 +1,14 @@
 """The search for the columns of a reader's schema in a table, for rows that were written with another schema. Pure.
 
 Decoders resolve each message from its writer's schema to the reader's schema. For the rows of a table, this module
-decides once for each pair of schemas. A decision has three possible outcomes:
+decides once for each pair of schemas how all these rows are read. A decision has three possible outcomes:
 
-    columns    The usual outcome. Each field of the reader is a column, which may have another name, or is absent.
+    columns    The usual outcome. Each field of the reader is a column, possibly under another name, or is absent.
     decode     The columns of a row are encoded with the schema with which the row was written. The result is decoded
                with the reader's schema, so the values equal the values of a read from the broker.
     unclear    The columns do not determine the values that the reader would see in the messages.
 
-The outcome is `columns` only if this is certain for every field. In all other cases, the outcome is `decode` or
-`unclear`.
+The outcome is `columns` only if each field of the reader certainly has a column or is certainly absent.
 """
 
 from __future__ import annotations

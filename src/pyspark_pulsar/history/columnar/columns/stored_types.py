@@ -31,7 +31,7 @@ Leaf = Callable[[pa.DataType], pa.DataType | None]
 
 
 def iceberg_leaf(kind: pa.DataType) -> pa.DataType | None:
-    """Return the type for a leaf in an Iceberg table, or None if files omit leaves of this type."""
+    """Return the type that a leaf of type `kind` has in Iceberg tables, or None if files omit leaves of this type."""
     if types.is_null(kind):
         return None
     if types.is_int8(kind) or types.is_int16(kind):
@@ -42,14 +42,14 @@ def iceberg_leaf(kind: pa.DataType) -> pa.DataType | None:
 
 
 def delta_leaf(kind: pa.DataType) -> pa.DataType | None:
-    """Return the type for a leaf in a Delta table, or None if files omit leaves of this type."""
+    """Return the type that a leaf of type `kind` has in Delta tables, or None if files omit leaves of this type."""
     if types.is_null(kind):
         return None
     return pa.int64() if types.is_time(kind) or types.is_duration(kind) else kind
 
 
 def stored_schema(columns: pa.Schema, leaf: Leaf) -> pa.Schema:
-    """Return the columns of a table for `columns`. Columns of type void are omitted.
+    """Convert columns in Spark's types to the columns that a table stores. Columns of type void are omitted.
 
     All fields except keys of maps are nullable.
     """
@@ -81,17 +81,17 @@ def _item_type(kind: pa.DataType, leaf: Leaf) -> pa.DataType:
 def fitting_field(column: pa.Field, table: pa.Field | None, *, may_widen: bool) -> pa.Field | None:
     """Return the part of a column that fits into the table's column of the same name.
 
-    An open table format can change a column only to a wider type: int to long, float to double, more digits, or more
-    members.
+    An open table format can change a column only to a wider type. The changes are int to long, float to double, more
+    digits of a decimal, or more members of a struct.
 
     Args:
         column: A stored column.
-        table: The table's column of that name; None if the table lacks the column.
+        table: The table's column with the name of `column`; None if the table lacks the column.
         may_widen: Whether the format can also widen leaves; otherwise the format can only add members.
 
     Returns:
-        The column without the members, at any depth, whose types conflict. If the table has wider types, the result has
-        the wider types. None if no part of the column fits.
+        The column without members, at any depth, whose types conflict with the table. If the table has a wider type,
+        the result has the wider type. The result is None if no part of the column fits.
 
     """
     if table is None:
@@ -165,7 +165,7 @@ def _plain_type(kind: pa.DataType) -> pa.DataType:
 
 
 def columns_of_table(columns: Iterable[pa.Field], table: Iterable[pa.Field]) -> list[pa.Field]:
-    """Return the table's columns with the names of `columns`. Members that `columns` lack are omitted, at any depth."""
+    """Return the table's columns that have the names of `columns`, without nested members that `columns` lack."""
     present = {column.name: column for column in table}
     return [
         present[column.name].with_type(_type_of_table(column.type, present[column.name].type))

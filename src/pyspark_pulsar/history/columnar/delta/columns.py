@@ -40,7 +40,7 @@ def delta_schema(columns: pa.Schema, table: str) -> Schema:
 
 
 def allowed_columns(columns: pa.Schema, table: str, present: Iterable[pa.Field]) -> list[pa.Field]:
-    """Return the columns that can be added to a Delta table, according to their names and types."""
+    """Return the columns whose names and types a Delta table with the columns `present` accepts."""
     existing = list(present)
     allowed: list[pa.Field] = []
     for column in columns:
@@ -66,7 +66,8 @@ def has_local_times(kind: pa.DataType) -> bool:
 def hides_local_times(kind: pa.DataType) -> bool:
     """Return whether a map inside a type contains timestamps without a time zone.
 
-    delta-rs 1.6 does not notice these timestamps, and creates a table that cannot be read.
+    delta-rs 1.6 does not notice these timestamps. If a new table has such a column, delta-rs creates a table that no
+    engine can read.
     """
     if types.is_map(kind):
         return has_local_times(kind)
@@ -74,7 +75,7 @@ def hides_local_times(kind: pa.DataType) -> bool:
 
 
 def check_names(columns: pa.Schema, table: str, present: Iterable[pa.Field] = ()) -> None:
-    """Raise `SchemaError` if Delta forbids a column name, or the name conflicts with a present column."""
+    """Raise `SchemaError` if Delta forbids a column's name, or if the name conflicts with another column's name."""
     wrong = [".".join(path) for path in paths_of(columns) if _FORBIDDEN.search(path[-1]) or not path[-1]]
     if wrong:
         raise SchemaError(
@@ -85,7 +86,7 @@ def check_names(columns: pa.Schema, table: str, present: Iterable[pa.Field] = ()
 
 
 def _check_distinct(columns: Iterable[pa.Field], table: str) -> None:
-    """Raise `SchemaError` if two names differ only in case, because Delta ignores case."""
+    """Raise `SchemaError` if the names of two columns differ only in case, because Delta ignores case."""
     seen: dict[tuple[str, ...], tuple[str, ...]] = {}
     for path in paths_of(columns):
         key = tuple(name.lower() for name in path)

@@ -1,10 +1,10 @@
 """Commits to a Delta table. If two processes tier one topic at the same time, only one of their commits succeeds.
 
-Driver only. The log is a sequence of commits. Each commit is a file that is created only if the file does not exist
-yet, so only one commit can follow a state. Retries by delta-rs would break this rule, because a retry can commit after
-a newer state if delta-rs detects no conflict. Two commits that add files do not conflict for delta-rs, so the table
-would contain a range twice. So retries by delta-rs are disabled. If another process has committed first, the table
-shows the result of our commit.
+Driver only. The log is a sequence of commits. Each commit is a file with the commit's number as its name. The file is
+created only if no such file exists yet, so only one commit can follow a state. Retries by delta-rs would break this
+rule, because delta-rs retries a commit on a newer state unless it detects a conflict. Two commits that add files do not
+conflict for delta-rs, so the table would contain a range of messages twice. Therefore retries by delta-rs are disabled.
+If another process has committed first, our commit has one of these results:
 
     our commit           result
     create, evolve       the commit fails
@@ -12,17 +12,18 @@ shows the result of our commit.
                          it runs again on the newer state if another engine rearranged or removed files
     replace files        the commit fails
 
-The fence (`positions.COMMITS`) shows whether the other commit is from this package. The fence is a transaction
-identifier that each commit of this package increments. Two commits that change the same identifier conflict, so the
-fence would also stop retries by delta-rs.
+The fence (`positions.COMMITS`) shows whether the other commit is from this package. The fence is the number of a
+transaction identifier, and each commit of this package increments the number. Two commits that change the same
+identifier conflict, so the fence would also stop retries by delta-rs.
 
-If another engine began to rearrange files before our commit, its commit could restore rows that we replaced. The reason
-is that delta-rs 1.6 does not notice that both commits remove the same files. delta-rs does notice changed metadata. So
-before each commit that replaces files, another commit changes metadata (`REARRANGED`).
+If another engine began to rearrange files before our commit, the other engine's commit could restore rows that we
+replaced. The reason is that delta-rs 1.6 does not notice that both commits remove the same files. However, delta-rs
+notices changed metadata. So before each commit that replaces files, this package makes a commit that changes metadata
+(`REARRANGED`).
 
-Each commit has an id in its commit information. After an error, the log is searched for the id. If the log contains the
-id, the commit succeeded. In this case only the response was lost, or a later step of delta-rs failed, such as a
-checkpoint.
+Each commit has an id in the commit information. After an error, this module searches the log for the id. If the log
+contains the id, the commit succeeded. The error then only means that the response was lost, or that a later step of
+delta-rs failed, such as a checkpoint.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ _MOST_ATTEMPTS: Final = 20
 """The maximum number of attempts for a commit, if other engines always commit first."""
 
 Write = Callable[["DeltaTable", "CommitProperties"], None]
-"""A function that commits to the table in the given state, with the given commit properties."""
+"""A function that commits to the table. The arguments are a state of the table and the properties of the commit."""
 
 
 def write_commit(
@@ -61,7 +62,7 @@ def write_commit(
     Args:
         state: The state of the table that the commit follows.
         write: Writes the commit.
-        may_rebase: Whether the commit may follow a later state if other engines have committed.
+        may_rebase: Whether the commit is allowed to follow a later state than `state`, if other engines have committed.
         information: Entries for the commit information.
         numbers: The transaction identifiers that the commit sets, with their numbers.
 
@@ -122,6 +123,6 @@ def _load_state(state: TableState, reason: str) -> TableState:
 
 
 def _contains_commit(latest: TableState, before: TableState, commit_id: str) -> bool:
-    """Return whether a commit with the id follows the state `before`."""
+    """Return whether the log contains a commit with the id after the state `before`, up to the state `latest`."""
     versions = range(before.version + 1, latest.version + 1)
     return any((latest.information(version) or {}).get(_ID) == commit_id for version in versions)

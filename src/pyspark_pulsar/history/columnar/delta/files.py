@@ -1,6 +1,6 @@
 """Conversion of a Delta table's add actions, as delta-rs lists them, to `DataFile`.
 
-Each engine chooses the statistics that it records. So the add action of another engine may lack any statistic.
+Each engine chooses the statistics that it records. So an add action that another engine wrote can lack any statistic.
 """
 
 from __future__ import annotations
@@ -43,10 +43,10 @@ class AddedFile:
 def added_files(
     delta: DeltaTable, location: TableLocation, fields: Sequence[PartitionField], columns: pa.Schema
 ) -> list[AddedFile]:
-    """Return all files of the table's state. Raises the errors of delta-rs.
+    """Return all data files of a table in the loaded state. Raises the errors of delta-rs.
 
     Args:
-        delta: The table.
+        delta: The table, in the loaded state.
         location: The table's location.
         fields: The table's partition fields.
         columns: The table's columns.

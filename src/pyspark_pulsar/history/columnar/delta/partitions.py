@@ -1,6 +1,7 @@
 """Partition fields of a Delta table. Pure.
 
-Delta partitions by columns and has no transforms. The log contains the values of these columns; the files do not:
+A Delta table can be partitioned only by columns, and not by transforms such as `day`. So each transform gets its own
+column. The log contains the values of partition columns, and the data files do not:
 
     field                 column                           values
     item                  item                             the values of the column
@@ -9,15 +10,16 @@ Delta partitions by columns and has no transforms. The log contains the values o
     month(__publishTime)  publishTime_month, a string      2026-01
     year(__publishTime)   publishTime_year, an int         2026
 
-If the topic already has a column of that name, the name gets a number, such as `publishTime_day_2`. Hours, days and
-months outside the years 1 to 9999 are null. Times of day and intervals are longs in Delta tables (`delta_leaf`), so
-their partition values are longs too. The column of a transform belongs to the table and not to the topic. Readers of
-this package do not return the column. Other engines see the column and use it to skip files.
+If the topic already has a column with the name of a transform's column, the name gets a number, such as
+`publishTime_day_2`. Hours, days and months outside the years 1 to 9999 are null. Times of day and intervals are longs
+in Delta tables (`delta_leaf`), so partition values of these types are longs too. The column of a transform belongs to
+the table and not to the topic. Readers of this package do not return the column. Other engines show the column, and use
+the column to skip files.
 
-Delta has no exact form for some partition values, so rows cannot be partitioned by timestamps without a transform or by
-bytes. The time zone of a timestamp depends on the engine. A commit fails if a partition value is an empty text, because
-Delta does not distinguish it from null. A commit also fails if a partition value is a date outside the years 1 to 9999.
-Engines read such dates differently or not at all.
+Delta has no exact form for some partition values. So rows cannot be partitioned by bytes, and timestamps need a
+transform, because the time zone of a timestamp depends on the engine. A commit fails if a partition value is an empty
+text, because Delta does not distinguish an empty text from null. A commit also fails if a partition value is a date
+outside the years 1 to 9999. Engines read such dates differently or not at all.
 """
 
 from __future__ import annotations
@@ -58,7 +60,7 @@ def check_partition_field(field: PartitionField, columns: pa.Schema) -> None:
 
 
 def table_columns(columns: pa.Schema, fields: Sequence[PartitionField], table: str) -> pa.Schema:
-    """Return the columns of the topic, followed by the columns of transforms.
+    """Return the columns of a table: the columns of the topic, followed by one column for each transform.
 
     Raises:
         SchemaError: Two columns have the same name.
@@ -85,7 +87,7 @@ def topic_columns(columns: pa.Schema, fields: Sequence[PartitionField]) -> pa.Sc
 
 
 def file_columns(columns: pa.Schema, fields: Sequence[PartitionField]) -> pa.Schema:
-    """Return the table's columns that data files contain."""
+    """Return the table's columns that data files contain. These are all columns except the partition columns."""
     outside = {field.column for field in fields}
     return pa.schema([column for column in columns if column.name not in outside])
 

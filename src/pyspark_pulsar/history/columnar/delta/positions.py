@@ -1,9 +1,9 @@
 """Positions of a topic as transaction identifiers of a Delta table. Pure.
 
 A Delta commit may contain `{"txn": {"appId": <text>, "version": <64 bits>}}`, which records the progress of an
-application as a number. Only the last number of each application is valid. Checkpoints keep the number when the log is
-cleaned up, and other engines preserve the number when they rewrite files. A commit adds files and sets numbers
-atomically. So positions are stored as numbers:
+application as a number. Only the last number of each application is valid. When the log is cleaned up, the number
+remains in the log's checkpoints. When other engines rewrite files, the number does not change. A commit adds files and
+sets numbers atomically. So positions are stored as numbers:
 
     pulsar.positions/commits               the number of commits of this package; this number is the fence
     pulsar.positions/indexes               the largest index of a topic partition, plus 1
@@ -21,9 +21,9 @@ atomically. So positions are stored as numbers:
 Each query for a number reads the end of the log, so hundreds of queries are slow. Therefore the commit information of
 each commit of this package also contains the document of `columnar.positions` and the number of the commit. Users can
 read the commit information in the table's history. The last commit of this package is usually one of the last few
-commits of the table, so readers find the document there. If log cleanup has deleted that commit, readers query the
-numbers. Restoring a table to an earlier version does not restore the numbers. In that case readers search the log for
-the document, if necessary back to the start of the log.
+commits of the table, so readers find the document without queries. If log cleanup has deleted the last commit of this
+package, readers query the numbers. Restoring a table to an earlier version does not restore the numbers. After a
+restore, readers search the log for the document, if necessary back to the start of the log.
 """
 
 from __future__ import annotations
@@ -43,7 +43,9 @@ COMMITS: Final = f"{_PREFIX}/commits"
 DOCUMENT: Final = _PREFIX
 """The field of the commit information that contains the positions document."""
 DOCUMENT_NUMBER: Final = "pulsar.commits"
-"""The field of the commit information that contains the commit's number, as in `COMMITS`."""
+"""The field of the commit information that contains the number of the commit. The identifier `COMMITS` has the same
+number.
+"""
 
 _INDEXES: Final = f"{_PREFIX}/indexes"
 _CHECKSUM: Final = f"{_PREFIX}/checksum"
@@ -53,15 +55,17 @@ _NONE: Final = -1
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 Query = Callable[[Sequence[str]], Sequence[int | None]]
-"""A function that returns the number of each application id, or None if the table lacks the id."""
+"""A function that accepts application ids and returns the number of each id. The number is None if the table lacks the
+id.
+"""
 
 
 class PositionsIncomplete(Exception):
-    """Some numbers of the positions are missing, or were written by different commits."""
+    """Some numbers that represent positions are missing in the table, or the numbers are from different commits."""
 
 
 def numbers_of(positions: TieredPositions) -> dict[str, int]:
-    """Return the numbers that represent positions, by application id. `COMMITS` is not included.
+    """Return the numbers that represent positions, by application id. The result does not include `COMMITS`.
 
     Raises:
         ValueError: A position is inside an entry.
@@ -123,7 +127,10 @@ def document_in(information: Mapping[str, Any]) -> tuple[int, str] | None:
 
 
 def created_ms(created: str | None) -> int | None:
-    """Convert `TieredPartition.created` to Unix milliseconds. Return None if the exact text could not be restored."""
+    """Convert `TieredPartition.created` to Unix milliseconds.
+
+    Return None if `created` is None, or if its exact text cannot be computed from the milliseconds.
+    """
     if created is None:
         return None
     try:
@@ -176,13 +183,16 @@ def _position(prefix: str, position: Position) -> dict[str, int | None]:
 
 
 def _checksum(positions: TieredPositions) -> int:
-    """Return the checksum of the document that the numbers represent."""
+    """Return the checksum of positions, for the number `pulsar.positions/checksum`."""
     digest = hashlib.sha256(canonical(positions).to_json().encode()).digest()
     return int.from_bytes(digest[:8], "big") >> 1
 
 
 def canonical(positions: TieredPositions) -> TieredPositions:
-    """Return the positions without creation times that numbers cannot represent exactly (`created_ms`)."""
+    """Return a copy of positions in which numbers represent each value exactly.
+
+    Creation times that `created_ms` cannot convert become None.
+    """
     return TieredPositions(
         {
             partition: replace(tiered, created=None if created_ms(tiered.created) is None else tiered.created)

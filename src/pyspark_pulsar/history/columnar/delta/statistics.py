@@ -1,12 +1,13 @@
 """The statistics of a data file in an add action. Other engines and our planner skip files by these statistics. Pure.
 
 The statistics are computed from the file's footer, so the file is not read again. For each column, at any depth of
-structs, the statistics contain the number of nulls. They also contain either both the smallest and the largest value,
-or no bounds (`writing.footer`). Some bounds are not exact:
+structs, the statistics contain the number of nulls, and usually two bounds: the smallest and the largest value. A
+column has either both bounds or no bounds (`writing.footer`). Some bounds are not exact:
 
-  * The smallest timestamp is rounded down to milliseconds, and the largest timestamp is rounded up. Other engines do
-    the same.
-  * Texts of more than 32 characters are cut. In the largest text, the last character is replaced with the next one.
+  * The smallest timestamp is rounded down to milliseconds, and the largest timestamp is rounded up to milliseconds.
+    Other engines round in the same way.
+  * Texts of more than 32 characters are cut. In the cut form of the largest text, the last character is replaced with
+    the next character of Unicode.
 
 The protocol has no bounds for bytes. Infinite numbers and years outside 1 to 9999 have no bounds either, because JSON
 or some engines cannot represent them. A column never has only one bound, because the datasets of delta-rs 1.6 treat a
@@ -39,7 +40,7 @@ from pyspark_pulsar.schema import metadata_columns
 
 _TEXT_LENGTH: Final = 32
 _MOST_COLUMNS: Final = 256
-"""The maximum number of value columns with statistics. A limit is needed, because readers load each commit completely.
+"""The maximum number of value columns with statistics. A limit is needed because readers load each commit completely.
 """
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _ALWAYS: Final = frozenset([PAYLOAD_COLUMN, TIERED_BY, *metadata_columns.FIELDS])
@@ -68,7 +69,10 @@ def file_statistics(footer: pq.FileMetaData, fractions: Mapping[Path, Fractions]
 
 
 def _leaves_with_statistics(leaves: Iterable[LeafStatistics]) -> Iterator[LeafStatistics]:
-    """Yield the leaves that get statistics in a commit."""
+    """Yield the leaves whose statistics a commit contains.
+
+    These are all leaves of metadata columns, and at most `_MOST_COLUMNS` leaves of value columns.
+    """
     others = 0
     for leaf in leaves:
         if leaf.is_repeated:
@@ -79,13 +83,13 @@ def _leaves_with_statistics(leaves: Iterable[LeafStatistics]) -> Iterator[LeafSt
 
 
 def _texts(kind: pa.DataType, least: Any, largest: Any) -> tuple[str, str] | None:
-    """Return both bounds in JSON, or None if a bound has no JSON form that all engines can read."""
+    """Return both bounds in JSON, or None if one of the bounds has no JSON form that all engines can read."""
     low, high = _text(kind, least, -1), _text(kind, largest, 1)
     return None if low is None or high is None else (low, high)
 
 
 def _text(kind: pa.DataType, value: Any, direction: int) -> str | None:
-    """Return a value in JSON, rounded down (`direction` is -1) or up (`direction` is 1) if it is not exact."""
+    """Return a value in JSON. If JSON has no exact form, round down (`direction` is -1) or up (`direction` is 1)."""
     if types.is_binary(kind) or types.is_large_binary(kind):
         return None
     if types.is_boolean(kind):
@@ -113,7 +117,7 @@ def _local_moment(microseconds: int, direction: int) -> str | None:
         moment, timespec = _EPOCH + timedelta(milliseconds=milliseconds), "milliseconds"
     except OverflowError:
         try:
-            # The value is in the last millisecond of the year 9999, so rounding up overflows.
+            # Rounding up overflows for a value in the last millisecond of the year 9999.
             moment, timespec = _EPOCH + timedelta(microseconds=microseconds), "microseconds"
         except OverflowError:
             return None
@@ -140,7 +144,7 @@ def _nested(texts: Mapping[Path, str]) -> dict[str, Any]:
 def _json(node: Mapping[str, Any] | str) -> str:
     """Return the JSON text of nested objects whose leaves are JSON texts already.
 
-    This keeps numbers unchanged that have more digits than Python's floats.
+    Numbers with more digits than Python's floats therefore stay unchanged.
     """
     if isinstance(node, str):
         return node

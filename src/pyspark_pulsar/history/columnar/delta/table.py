@@ -10,9 +10,9 @@ A Delta table is a folder, `path/<namespace>/<table>`, without a catalog. The lo
     bounds of files                    statistics of add actions                delta.statistics, delta.files
     only one of two commits succeeds   commits that follow one state            delta.commit
 
-Our data files are in a separate folder, `TableState.data`. Other engines write to other folders, so upkeep may delete
-any file in this folder. Columns are found by name. `stored_types.delta_leaf` defines the types of columns. These types
-are never widened.
+Our data files are in a separate folder, `TableState.data`. Other engines write to other folders, so upkeep is allowed
+to delete any file in our folder. Readers find columns by name. `stored_types.delta_leaf` defines the types of columns.
+The type of a column is never widened.
 
 Format: the Delta transaction log protocol, https://github.com/delta-io/delta/blob/master/PROTOCOL.md.
 """
@@ -84,7 +84,7 @@ _PATH: Final = "path"
 _TYPE: Final = "type"
 _DEFAULTS: Final = {
     "delta.checkpointInterval": "10",  # Loading a table reads all commits after the last checkpoint.
-    "delta.dataSkippingNumIndexedCols": "-1",  # -1 means all columns. The position columns are the last columns.
+    "delta.dataSkippingNumIndexedCols": "-1",  # -1 means all columns, including the position columns at the end.
 }
 _FILE_BYTES: Final = "delta.targetFileSize"
 
@@ -150,7 +150,8 @@ class DeltaFolder(TableCatalog):
             partitions.check_partition_field(field, columns)
         fields = named_fields(definition.partition_fields, columns)
         check_sort_columns(definition.sort_columns, columns)
-        # `add_schema` adds columns with local times inside maps later, after it has enabled the required table feature.
+        # Columns with local times inside maps need a table feature. `add_schema` enables the feature and adds these
+        # columns.
         now = pa.schema([column for column in columns if not hides_local_times(column.type)])
         configuration = {
             **_DEFAULTS,
@@ -185,7 +186,8 @@ class DeltaFolder(TableCatalog):
     def drop(self, identifier: str, *, keep_files: bool) -> bool:
         """Drop a table.
 
-        With `keep_files`, the log is kept too, but is renamed. To restore the table, rename the log to its old name.
+        With `keep_files`, the data files stay, and the folder of the log is renamed. To restore the table, rename this
+        folder to `_delta_log`.
         """
         return drop_table(self._table_location(identifier), keep_files=keep_files)
 
@@ -200,7 +202,7 @@ class DeltaColumnarTable(ColumnarTable):
     def __init__(self, state: TableState) -> None:
         self._state = state
         self._names: dict[str, str] = {}
-        """The names in the store of the files that `files` returned, by URL."""
+        """The name in the store (`TableLocation.name_of`) of each file that `files` returned, by the file's URL."""
 
     @property
     def name(self) -> str:
@@ -313,7 +315,9 @@ class DeltaColumnarTable(ColumnarTable):
         return sources | set(self._state.configuration.get(SORTED_BY, "").split(","))
 
     def _add_columns(self, columns: pa.Schema) -> None:
-        """Enable the table feature that the columns need, and add the columns, in one commit each.
+        """Enable the table feature that the columns need in one commit, and add the columns in a second commit.
+
+        The first commit is omitted if the columns need no feature, or if the feature is already enabled.
 
         Raises `deltalake.exceptions.SchemaMismatchError`.
         """
@@ -391,7 +395,7 @@ class DeltaColumnarTable(ColumnarTable):
         return RemoveAction(self._names[file.url], False, time.time_ns() // 1_000_000, file.size)  # noqa: FBT003
 
     def expire(self, older_than_ms: int) -> int:
-        """Remove old commits from the log, and delete files that only older states use.
+        """Remove old commits from the log, and delete the files that only the removed states use.
 
         The table property `delta.logRetentionDuration` determines how long commits are kept; the default is 30 days. A
         state is removed together with its commit. Files are deleted immediately.
@@ -404,5 +408,5 @@ class DeltaColumnarTable(ColumnarTable):
 
 
 def _information(positions: TieredPositions, number: int) -> dict[str, Any]:
-    """Return entries of the commit information. Users and `TableState.positions` read them."""
+    """Return the entries of the commit information from which `TableState.positions` reads the positions."""
     return {DOCUMENT: positions.to_json(), DOCUMENT_NUMBER: number}

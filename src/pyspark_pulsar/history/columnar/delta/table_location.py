@@ -1,8 +1,8 @@
 """The location of a Delta table. delta-rs reads and writes the log; pyarrow reads and writes the data files.
 
-Users set the settings with Iceberg's names (`s3.endpoint`, ...), so the same settings apply to both formats. Only
-settings that both libraries support are accepted. Otherwise one library could write a table that the other library
-cannot read.
+The settings have the names of Iceberg (`s3.endpoint`, ...), so users configure tables of both formats in the same way.
+Only settings that both delta-rs and pyarrow support are accepted. With any other setting, one library could write files
+that the other library cannot read.
 
     setting                      delta-rs                         if absent
     s3.access-key-id             aws_access_key_id                the environment, an instance's role
@@ -52,7 +52,7 @@ _SHARED_SETTINGS: Final = {
     "role-arn": "aws_iam_role_arn",
     "role-session-name": "aws_iam_role_session_name",
 }
-"""The settings that accept the prefixes `s3.` and `client.`, with the options of delta-rs."""
+"""The settings that accept the prefixes `s3.` and `client.`, each with the name of its option in delta-rs."""
 _S3_SETTINGS: Final = {
     "s3.endpoint": "aws_endpoint_url",
     "s3.proxy-uri": "proxy_url",
@@ -78,7 +78,7 @@ class TableLocation:
     """The URL without a final slash: `file:///folder` or `s3://bucket/prefix`."""
     storage: TableStorage
     options: Mapping[str, str] = field(repr=False)
-    """The storage options for delta-rs."""
+    """The storage options in the form of delta-rs."""
     secrets: tuple[str, ...] = field(repr=False)
 
     @classmethod
@@ -128,7 +128,7 @@ class TableLocation:
         return name if _SCHEME.match(name) else url_under(self.url, name)
 
     def name_at(self, url: str) -> str:
-        """Convert the URL of a file of this table to the file's name in the store. This is the inverse of `url_of`."""
+        """Convert the URL of a file of this table to the name in the store, as the inverse of `url_of`."""
         name = url.removeprefix(f"{self.url}/")
         return unquote(name) if self.url.startswith("file:") else name
 
@@ -160,7 +160,7 @@ def delta_options(settings: Mapping[str, str]) -> dict[str, str]:
     options |= {option: settings[name] for name, option in _S3_SETTINGS.items() if settings.get(name)}
     endpoint = options.get("aws_endpoint_url", "")
     if endpoint and _SCHEME.match(endpoint) is None:
-        options["aws_endpoint_url"] = f"https://{endpoint}"  # pyarrow has the same default.
+        options["aws_endpoint_url"] = f"https://{endpoint}"  # pyarrow also assumes HTTPS.
     elif endpoint.lower().startswith("http:"):
         options["aws_allow_http"] = "true"
     for name, (option, seconds) in _TIMES.items():

@@ -49,7 +49,7 @@ _FEATURES: Final = frozenset(
         "variantType-preview",
     ]
 )
-"""Reader features that do not change how data files are read, if the condition in the comment is met."""
+"""Features of the protocol that do not change how data files are read. A comment states the condition, if any."""
 
 
 class TableState:
@@ -73,8 +73,8 @@ class TableState:
     def data(self) -> str:
         """Return the URL of the folder for our data files.
 
-        Other engines write to other folders. If a table at this location is dropped and created again, the folder of
-        the new table has another name.
+        Other engines write to other folders. If the table is dropped and a new table is created at the same location,
+        the folder of the new table has another name.
         """
         return self.location.url_of(f"data-{self.id[:_ID_LENGTH]}")
 
@@ -87,8 +87,8 @@ class TableState:
     def notes(self) -> Mapping[str, str]:
         """Return the metadata of the column `NOTES_COLUMN`, where this package stores facts that can change.
 
-        Changing such a fact does not change the fence. The facts are not table properties, because setting properties
-        with delta-rs 1.6 adds features to the protocol. Other engines then refuse the table.
+        A change of such a fact does not change the fence. The facts are not table properties, because setting
+        properties with delta-rs 1.6 adds features to the protocol. Other engines would then refuse to read the table.
         """
         column = next((field for field in self.delta.schema().fields if field.name == NOTES_COLUMN), None)
         return {} if column is None else dict(column.metadata)
@@ -113,7 +113,7 @@ class TableState:
 
     @cached_property
     def commits(self) -> int | None:
-        """Return the fence, which is the number of commits of this package. None if the table belongs to no topic."""
+        """Return the fence: the number of commits of this package, or None if the table belongs to no topic."""
         if self._document is not None:
             return self._document[0]
         with self.location.translated_faults():
@@ -148,11 +148,10 @@ class TableState:
 
     @cached_property
     def _document(self) -> tuple[int, str] | None:
-        """Return the number and the positions document of our last commit, or None if the log lacks this commit.
+        """Return the number and the positions document of this package's last commit, or None if the log lacks it.
 
         A restored table has the files and the positions of an earlier version, but the transaction identifiers of the
-        latest version. So this method reads the log backward, commit by commit, until it finds a commit of this
-        package.
+        latest version. So this method reads the log backward until the method finds a commit of this package.
 
         Raises:
             TierMismatch: The log does not show which version was restored.
@@ -161,7 +160,7 @@ class TableState:
         version, count, restored = self.version, 1, None
         with ThreadPoolExecutor(_CONCURRENT_READS, thread_name_prefix="pulsar-delta-log") as pool:
             while version >= 0:
-                # The last commit is usually ours, so the first step reads only one commit.
+                # The last commit is usually from this package, so the first step reads only one commit.
                 versions = range(version, max(version - count, -1), -1)
                 count, version = min(4 * count, _CONCURRENT_READS), versions[-1] - 1
                 for commit in pool.map(self.information, versions):
@@ -192,10 +191,10 @@ class TableState:
         return int(version)
 
     def information(self, version: int) -> Mapping[str, Any] | None:
-        """Return the commit information of a version, or None if the log no longer contains the commit.
+        """Return the commit information of one version, or None if the log no longer contains the version's commit.
 
-        The method does not use the history of delta-rs, for two reasons. That history also returns commits after this
-        state. It also blocks all Python threads while it waits for the store.
+        The method does not use the history of delta-rs, for two reasons. The history of delta-rs also returns commits
+        after this state, and blocks all Python threads during requests to the store.
 
         Raises:
             ColumnsUnavailable: The log cannot be read.
@@ -228,7 +227,7 @@ class TableState:
         )
 
     def check_readable(self) -> None:
-        """Raise `ColumnsUnavailable` if reading all rows of the data files would not return the table's rows."""
+        """Raise `ColumnsUnavailable` if the rows of the data files, read without the log, are not the table's rows."""
         features = set(self.delta.protocol().reader_features or ())
         unknown = sorted(features - _FEATURES)
         if self.configuration.get(_MAPPING, "none") != "none":

@@ -1,4 +1,4 @@
-"""Removal of old states of a Delta table and of the files that only these states use, and removal of tables."""
+"""Removal of old states of a Delta table, with the files that only these states use, and removal of whole tables."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ _HOUR_MS: Final = 3_600_000
 
 
 def expire_states(state: TableState, older_than_ms: int) -> tuple[TableState, int]:
-    """Remove expired commits from the log, and delete the files that were removed from the table before a time.
+    """Remove expired commits from the log, and delete the data files that old commits removed from the table.
 
     Args:
         state: The table.
-        older_than_ms: The time before which files must have been removed, in Unix milliseconds. Its age is rounded up
-            to full hours.
+        older_than_ms: A time in Unix milliseconds. Files that were removed from the table before this time are deleted.
+            The age of the time is rounded up to full hours.
 
     Returns:
         The state after the removal, and the number of removed commits.
@@ -43,7 +43,7 @@ def expire_states(state: TableState, older_than_ms: int) -> tuple[TableState, in
 
 
 def named_urls(state: TableState) -> set[str]:
-    """Return the URLs of the state's files, and of files that the log still lists as removed.
+    """Return the URLs of the data files of a state, and of the removed files that the log still lists.
 
     Raises:
         ColumnsUnavailable: The table cannot be read.
@@ -74,9 +74,8 @@ def drop_table(location: TableLocation, *, keep_files: bool) -> bool:
         if keep_files:
             _move(system, log, f"{log}.dropped-{time.time_ns() // 1_000_000}")
         else:
-            system.delete_dir(
-                log
-            )  # The log is deleted first. Without a log, the folder is not a table, even if files remain.
+            # The log is deleted first. Without a log, the folder is not a table, even if files remain.
+            system.delete_dir(log)
             system.delete_dir(path)
     return True
 
@@ -93,7 +92,7 @@ def _commit_files(location: TableLocation) -> set[str]:
 
 
 def _move(system: Any, folder: str, to: str) -> None:
-    """Rename a folder. In an object store, the files are copied, because such a store cannot rename a folder."""
+    """Rename a folder. In an object store, the files are copied, because object stores cannot rename a folder."""
     if isinstance(system, fs.LocalFileSystem):
         system.move(folder, to)
     else:

@@ -3,7 +3,7 @@
 Modules:
 
     catalog           opens catalogs; finds, creates and drops tables
-    table             one table in one state: its properties, its files, commits, expiry
+    table             one table in one state: properties, files, commits, expiry of snapshots
     file_description  converts files in manifests to `DataFile`
     positions         the positions that belong to the current snapshot
     statistics        the statistics of files in a commit

@@ -131,7 +131,7 @@ class IcebergCatalog(TableCatalog):
                 f"have, got others ({one_line(fault, self._secrets)}); correct the tiering options"
             ) from None
         except ColumnsUnavailable as fault:
-            # If two processes create one table at the same time, each database reports a different error.
+            # If two processes create one table at the same time, the error depends on the catalog's database.
             if self.load(identifier) is not None:
                 raise TableMoved(str(fault)) from None
             raise
@@ -163,7 +163,8 @@ class IcebergCatalog(TableCatalog):
 def _shared_memory(name: str, properties: Mapping[str, str]) -> dict[str, str]:
     """Change the properties of an in-memory catalog, so that all threads share one catalog.
 
-    By default, each thread has a separate in-memory catalog. The properties of other catalogs stay unchanged.
+    By default, each thread has a separate in-memory catalog. If the catalog is not in memory, the properties stay
+    unchanged.
     """
     if properties.get("type") != "in-memory" or "uri" in properties:
         return dict(properties)

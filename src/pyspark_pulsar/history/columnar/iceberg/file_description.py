@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _PUBLISHED: Final = "__publishTime"
 _HAPPENED: Final = "__eventTime"
 COLUMNS_WITH_BOUNDS: Final = (f"{IDENTITY}.ledger", f"{IDENTITY}.entry", TIERED_BY)
-"""Columns whose bounds each commit of this package contains, regardless of the table's properties."""
+"""The columns whose bounds are in each commit of this package, regardless of the table's properties."""
 
 
 class FileDescription:
@@ -63,7 +63,7 @@ class FileDescription:
         return int(from_bytes(field.field_type, lower)), int(from_bytes(field.field_type, upper))
 
     def _has_values(self, file: IcebergFile, name: str) -> bool | None:
-        """Return whether some row has a value in the column, or None if the manifest has no counts."""
+        """Return whether some row has a value in the column, or None if the manifest contains no counts of values."""
         field = self._fields.get(name)
         if field is None:
             return False

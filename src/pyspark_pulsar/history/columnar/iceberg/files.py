@@ -1,9 +1,9 @@
-"""The data files of an Iceberg table, read from its manifests, for `TableFiles`. Driver only.
+"""The data files of an Iceberg table, read from the table's manifests, in the form of `TableFiles`. Driver only.
 
 The manifests of 10,000 files contain a million small values. Manifests are read one after the other, and unneeded
-values are released immediately. The garbage collector is paused during this time, because it would examine all kept
-values repeatedly. Manifests never change, so the values of a manifest are valid for all states of the table that
-contain the manifest. A commit adds one or two manifests.
+values are released immediately. During the reading, the garbage collector is paused, because the collector would
+examine all values in memory repeatedly. A manifest never changes, so its values are valid for all states of the table
+that contain the manifest. A commit adds one or two manifests.
 
 Format: the Iceberg table specification, version 2: manifests, and "Binary single-value serialization" of bounds.
 """
@@ -42,7 +42,7 @@ Decode = Callable[[bytes], Bound | None]
 def table_files(table: Table, columns: Collection[str], known: Parts) -> TableFiles:
     """Return the files of the table's present snapshot.
 
-    Also raises the errors of the catalog and the storage unchanged.
+    Errors of the catalog and the storage are also raised, without a conversion.
 
     Args:
         table: The table.
@@ -149,13 +149,13 @@ class _Collected:
         return None if len(known) < len(self.sizes_of_messages) else min(known, default=0)
 
     def covers(self, requested: _Collected) -> bool:
-        """Return whether this object includes all columns of `requested`."""
+        """Return whether this object has statistics of all columns of `requested`."""
         numbers = {column.number for column in self.columns.values()}
         mine, others = ((one.payload, one.tiered_by, one.message_size) for one in (self, requested))
         return mine == others and all(column.number in numbers for column in requested.columns.values())
 
     def join(self, part: _Collected) -> None:
-        """Add the files of another object, which must cover the columns of this object."""
+        """Add the files of another object. `part.covers(self)` must be true."""
         self.urls += part.urls
         self.sizes += part.sizes
         self.rows += part.rows
@@ -204,9 +204,9 @@ class _Collected:
 
 
 def _decoder(kind: Any) -> tuple[Decode, bool] | None:
-    """Return the decoder of a bound's bytes and whether upper bounds are valid, or None if the type has no bounds.
+    """Return a decoder for the bytes of bounds, and whether upper bounds are valid, or None if the type has no bounds.
 
-    If a file is older than a widening of its column, the bound contains the bytes of the narrower type.
+    The decoder also accepts bytes of a narrower type. Files from before a column was widened have such bounds.
     """
     from pyiceberg import types
 
@@ -238,7 +238,7 @@ def _text(value: bytes) -> str | None:
 
 
 def check_history(history: Iterable[Schema]) -> None:
-    """Raise `NotScannable` if earlier schemas have been removed from the table, because their field names are unknown.
+    """Raise `NotScannable` if the table no longer has all earlier schemas, so that some earlier names are unknown.
 
     Schema ids are consecutive and begin at 0, so a gap shows a removed schema.
     """
@@ -252,10 +252,11 @@ def check_history(history: Iterable[Schema]) -> None:
 def unclear_names(schema: Schema, history: Iterable[Schema]) -> frozenset[str]:
     """Return the names, in lowercase, of top-level columns that cannot be read reliably by name.
 
-    The result includes removed columns. A column is in the result in these cases, which can occur at any depth:
+    The result includes each column that was removed, or in which a field was removed. A column is also in the result if
+    one of these cases occurs in the column, at any depth:
 
-      * A name was used for another field.
-      * A field had another name.
+      * Two fields, for example a removed and a new field, have had the same name.
+      * A field was renamed.
       * Two names differ only in case.
     """
     from pyiceberg.schema import index_name_by_id

@@ -1,17 +1,18 @@
 """The positions that belong to the current snapshot of an Iceberg table. Driver only.
 
 Each commit of this package writes the positions to the table property and to the snapshot's summary. The table property
-remains when snapshots expire. But the property can be wrong: a rollback or `CREATE OR REPLACE TABLE` changes the
-current snapshot and not the property. A table that is created from another table's definition copies the property. So
-this module searches the ancestors of the current snapshot, from the latest, and applies the first rule that matches:
+remains when snapshots expire. However, the property can be wrong in two cases. A rollback or `CREATE OR REPLACE TABLE`
+changes the current snapshot and not the property. A table that is created from another table's definition has a copy of
+the other table's property. So this module searches the current snapshot and its ancestors, beginning with the latest,
+and applies the first rule that matches:
 
     an ancestor is a commit of this package             the positions are in the ancestor's summary
     the oldest ancestor is the table's first snapshot   no positions exist, because no rows were added to this table
     a later snapshot has the same text as the property  the positions are unknown, because the table was rolled back
     older ancestors have expired                        the property is valid, and its commit has expired too
 
-When a snapshot expires, pyiceberg removes the reference to it from its child snapshots. So a missing parent does not
-identify the table's first snapshot. The first snapshot has the first sequence number, or added all of its files.
+When a snapshot expires, pyiceberg removes the snapshot's id from its child snapshots. So a snapshot without a parent is
+not necessarily the table's first snapshot. The first snapshot has the first sequence number, or added all of its files.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 
 
 def positions_of_snapshot(metadata: TableMetadata, document: str) -> str | None:
-    """Return the document with the positions of the current snapshot, or None if they are unknown or do not exist.
+    """Return the document with the positions of the current snapshot, or None if these are unknown or do not exist.
 
     Args:
         metadata: The table's metadata.
@@ -54,7 +55,7 @@ def positions_of_snapshot(metadata: TableMetadata, document: str) -> str | None:
 
 
 def _is_beginning(snapshot: Snapshot) -> bool:
-    """Return whether a snapshot without a parent never had a parent, so that it is the table's first snapshot."""
+    """Return whether a snapshot without a parent is the table's first snapshot, so that no parent has expired."""
     if (snapshot.sequence_number or _FIRST) <= _FIRST or snapshot.summary is None:
         return True
     summary = snapshot.summary.additional_properties

@@ -11,8 +11,8 @@ from typing import Any, Final
 
 CONNECT_SECONDS: Final = 10.0
 ANSWER_SECONDS: Final = 60.0
-"""The longest time without data from a catalog. The limit is high, because a catalog answers a commit only after
-other commits and after the catalog's own store.
+"""The longest time without data from a catalog, in seconds. The limit is high because commits can be slow. A catalog
+confirms a commit only after earlier commits, and after the catalog's own store has confirmed the commit.
 """
 
 
@@ -21,7 +21,7 @@ def bounded_sessions() -> Iterator[None]:
     """Set deadlines for the sessions of catalogs that are opened in the `with` block.
 
     The sessions keep the deadlines after the block. The function changes pyiceberg's module during the block, so only
-    one thread of a process may be in the block.
+    one thread of a process is allowed in the block at a time.
     """
     from pyiceberg.catalog import rest
     from requests import Session

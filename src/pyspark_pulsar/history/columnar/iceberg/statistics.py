@@ -1,9 +1,11 @@
-"""The statistics of data files in a commit, with which readers find and skip files. Driver only.
+"""The statistics of data files that a commit contains. Readers use the statistics to find and skip files. Driver only.
 
 The table's properties `write.metadata.metrics.*` select the statistics of each column, and pyiceberg evaluates these
-properties. This module computes the values from the footer, because pyiceberg's own code has two faults. It fails for
-dates and times outside the years 1 to 9999, and for texts that it cuts before a surrogate. It also computes bounds of a
-file from some row groups although other row groups have no bounds.
+properties. This module computes the values from the footer, because pyiceberg's own code has three faults:
+
+  * pyiceberg fails for dates and times outside the years 1 to 9999.
+  * pyiceberg fails for texts that are cut before a surrogate.
+  * If some row groups of a file have no bounds, pyiceberg computes bounds of the file from the other row groups.
 
 Format: the Iceberg table specification, version 2: fields of `data_file`.
 """
@@ -71,7 +73,7 @@ class CommitStatistics:
         )
 
     def _counts_and_bounds(self, file: WrittenFile) -> dict[str, Any]:
-        """Return the statistics as nested mappings: from a field of `data_file` to field ids to values."""
+        """Return the statistics: for each field of `data_file`, a mapping from the columns' field ids to values."""
         from pyiceberg.io.pyarrow import MetricModeTypes
 
         names = ("column_sizes", "value_counts", "null_value_counts", "nan_value_counts", "lower_bounds")
@@ -96,7 +98,7 @@ class CommitStatistics:
 
 
 def _bounds(column: StatisticsCollector, leaf: LeafStatistics) -> tuple[bytes, bytes] | None:
-    """Return both bounds as bytes, cut to the length of the column's metrics mode. Return None if no bounds exist."""
+    """Return both bounds as bytes, cut to the length of the column's metrics mode, or None if no bounds exist."""
     from pyiceberg.conversions import to_bytes
 
     if leaf.bounds is None:

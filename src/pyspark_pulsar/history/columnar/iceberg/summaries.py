@@ -13,13 +13,15 @@ if TYPE_CHECKING:
 
 
 def tolerate_unwritable_keys(update: Any) -> Any:
-    """Change an update so that its summary does not count partition keys if the text of a key cannot be computed.
+    """Change an update so that partition keys without a text cause no error.
+
+    If the text of one key cannot be computed, the summary of the update does not count partition keys at all.
 
     Args:
         update: The result of pyiceberg's `fast_append` or `overwrite`. The function changes this object.
 
     """
-    with_keys = update._summary  # noqa: SLF001 - pyiceberg offers no setting for it
+    with_keys = update._summary  # noqa: SLF001 - pyiceberg has no setting for the summary
 
     def summary(properties: dict[str, str]) -> Summary:
         try:

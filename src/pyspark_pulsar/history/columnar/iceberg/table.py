@@ -1,10 +1,11 @@
 """Tables of topics in the Iceberg format, version 2, with pyiceberg. Driver only.
 
-If two processes tier one topic at the same time, both read the table's state and write files. Each process then commits
-on the condition that the table is still in that state. `commit.retry.num-retries` is 0, because pyiceberg would
-otherwise append the files of the second process to the newer state. The second process gets `TableMoved`, and reads the
-new positions. Upkeep deletes the files of the second process. Each commit creates a snapshot, even without files,
-because catalogs compare snapshots and not properties.
+If two processes tier one topic at the same time, both processes read the table's state and write files. A commit
+succeeds only if the table is still in the state that the process read. So the second commit fails with `TableMoved`,
+and the second process reads the new positions. Upkeep deletes the files of the second process.
+`commit.retry.num-retries` is 0, because a retry by pyiceberg would append the files of the second process to the newer
+state. Each commit creates a snapshot, even without files, because catalogs detect another commit by its snapshot and
+not by properties.
 
 Format: the Iceberg table specification, version 2. The field ids in a file are the field ids of the table's schema.
 """
@@ -82,7 +83,9 @@ class IcebergTable(ColumnarTable):
         self._secrets = secrets
         self._by_url: dict[str, IcebergFile] = {}
         self._positions = "", TieredPositions()
-        """The version of the table for which the positions were read, and these positions."""
+        """A version of the table, and the positions in this version. The method `positions` reads each version only
+        once.
+        """
 
     @property
     def name(self) -> str:
@@ -192,7 +195,7 @@ class IcebergTable(ColumnarTable):
     def _files_with_deletes(
         self, describe: Callable[[IcebergFile, tuple[str, ...]], DataFile]
     ) -> tuple[DataFile, ...]:
-        """Return the files of a table with deleted rows.
+        """Return the data files of a table that has deleted rows.
 
         Raises:
             ColumnsUnavailable: Rows are deleted by equality or in another way that is not supported.
@@ -242,7 +245,8 @@ class IcebergTable(ColumnarTable):
         holds_all = is_whole(self.name, stored, fitting, self._decisive_columns)
         try:
             with self._committing() as transaction:
-                # For each column in the update, pyiceberg examines the whole table, so unchanged columns are omitted.
+                # pyiceberg examines all columns of the table for each column in the update, so unchanged columns are
+                # omitted.
                 changed = [
                     column
                     for column in fitting
@@ -316,7 +320,7 @@ class IcebergTable(ColumnarTable):
             return 0
         from pyiceberg.table.update.snapshot import ExpireSnapshots
 
-        # Snapshots of branches and tags are kept.
+        # pyiceberg keeps snapshots to which a branch or tag refers.
         before, states = self.known_urls(), len(self._table.metadata.snapshots)
         with self._committing() as transaction:
             ExpireSnapshots(transaction).older_than(

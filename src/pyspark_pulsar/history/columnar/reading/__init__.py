@@ -1,4 +1,4 @@
-"""Reads the rows of a range from data files. Decoding the entries of the range returns the same rows. Executors only.
+"""Reads the rows of a range from data files: the same rows as a read from a broker returns. Runs on executors only.
 
 Modules:
 

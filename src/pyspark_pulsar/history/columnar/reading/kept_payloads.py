@@ -1,9 +1,9 @@
 """A decoder for the payloads that a table keeps, by the schema of the read. Executor only.
 
-A table keeps the payload of a message if the value columns do not determine the complete payload. It also keeps the
-payload of a message that could not be decoded. The schema of the read may decode more or fewer fields. So
-the read decodes the kept payload like the payload of a message from a broker. Payloads that `tiered_rows` encodes from
-columns are decoded in the same way.
+A table keeps the payload of each message whose complete payload the value columns do not determine. The table also
+keeps the payload of each message that could not be decoded. The schema of the read can have more or fewer fields than
+the schema with which the row was written. So the read decodes the kept payload like the payload of a message from a
+broker. Payloads that `tiered_rows` encodes from columns are decoded in the same way.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ PAYLOAD_FIELDS: Final = {
     IS_DECODED: pa.field(IS_DECODED, pa.bool_()),
     **{name: metadata_columns.FIELDS[name] for name in NEEDED_COLUMNS},
 }
-"""The columns of a table that are read to decode payloads."""
+"""The columns of a table from which payloads are decoded: the payload, and the metadata that the decoder needs."""
 
 
 class KeptPayloads:
-    """A decoder of kept payloads of one topic partition. Used by one task."""
+    """A decoder of the kept payloads of one topic partition. Used by one task."""
 
     def __init__(self, request: RowRequest, partition: TopicPartition) -> None:
         self._mode = request.mode

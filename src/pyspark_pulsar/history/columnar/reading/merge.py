@@ -1,9 +1,9 @@
 """A merge of rows of data files into the order of positions. Executor only.
 
-The files that this package writes are usually in that order and do not overlap, so their row groups are read one after
-the other. Other engines may have rewritten the files. Then one file may contain several topic partitions, several files
-may contain the same ledger, or rows may be in any order. Files also overlap if the table has sort columns, or if a
-partition field is not a time. The merge handles all these files with two concepts:
+The rows of files that this package writes are usually in this order, and the files do not overlap. The row groups of
+such files are read one after the other. Other engines can rewrite the files. Then one file can contain several topic
+partitions, several files can contain the same ledger, and rows can be in any order. Files also overlap if the table has
+sort columns, or if a partition field is not a time. The merge handles all these files with two concepts:
 
     run       a row group whose rows are in the order of positions, or were sorted in memory
     frontier  each open run has one batch in memory; the frontier is the smallest of the last positions of these
@@ -11,9 +11,9 @@ partition field is not a time. The merge handles all these files with two concep
 
 The steps are repeated until no rows are left:
 
-    1. Open the runs that begin before the frontier.
-    2. Return all rows up to the frontier, sorted if they are from several runs.
-    3. Read the next batch of each run.
+    1. Open the runs that begin at or before the frontier.
+    2. Return all rows up to the frontier (inclusive). Rows of several runs are sorted together.
+    3. Read the next batch of each run whose batch is completely returned.
 
 The merge keeps one batch of each open run in memory. A row group whose positions are not in order is in memory
 completely. A row group that this package writes has at most 262,144 rows. Other engines choose other sizes.
@@ -72,7 +72,7 @@ class _SortedRun:
         return position_at(self.held, self.held.num_rows - 1)
 
     def take(self, frontier: Position) -> pa.RecordBatch | None:
-        """Remove the rows up to the frontier (inclusive) from `held`, and return these rows, or None if none exist.
+        """Remove the rows up to the frontier (inclusive) from `held`, and return them, or None if there are none.
 
         If no row is left in `held`, the next batch is read.
         """

@@ -22,7 +22,7 @@ class TableRows:
     """The texts of the schemas with which rows were written (`tiered_schema`), by schema id."""
 
     def of_files(self, files: Iterable[DataFile]) -> TableRows:
-        """Return a copy that contains only the schemas that rows of these files may have."""
+        """Return a copy with only the schemas with which rows of these files can have been written."""
         bounds = [file.tiered_by for file in files]
         if None in bounds:
             return self
@@ -42,7 +42,8 @@ class RowRequest:
     schema: ReadSchema
     row_filter: RowFilter
     mode: str
-    """The option `mode`, which decides how a read handles messages that do not decode."""
+    """The option `mode`: the treatment of messages that cannot be decoded."""
     batch_rows: int
     fetch_schema: Callable[[bytes], SchemaInfo | None] = lambda _: None
-    """Returns the registry's schema for a schema version. It is called for messages whose payloads are decoded."""
+    """A function that returns the registry's schema for a schema version. A read calls the function to decode payloads.
+    """

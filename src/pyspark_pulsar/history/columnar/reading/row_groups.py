@@ -1,7 +1,8 @@
 """The row groups of data files that may have rows of a range. Executor only.
 
 The statistics of a row group contain the smallest and the largest ledger id and entry id. If all rows belong to one
-ledger, these are the positions of the first and the last row. Otherwise they are only bounds of the positions.
+ledger, these values are the positions of the first and the last row. If not, these values are only bounds of the
+positions.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ class OpenFile:
     offsets: tuple[int, ...]
     """The row number, in the file, of the first row of each row group."""
     is_ordered: bool
-    """True if the rows are in the order of positions."""
+    """True if the rows are in the order of positions (`layout.ORDER_KEY`)."""
     deleted: pa.Array | None
     """The row numbers of the deleted rows; None if the table does not list deleted rows of the file."""
 
@@ -82,7 +83,7 @@ class RowGroup:
     last: Position | None
     """A position at or after the entry of the last row; None if this position is unknown."""
     is_within: bool
-    """True if all rows are in the range."""
+    """True if all rows of the row group are certainly in the range."""
     keeps_payloads: bool
     """True if some row may contain the payload of its message."""
     tiered_by: Bounds | None
@@ -128,9 +129,10 @@ def row_groups(file: OpenFile, row_range: RowRange) -> Iterator[RowGroup]:
 
 
 def group_overlapping(groups: Sequence[RowGroup]) -> list[list[RowGroup]]:
-    """Group the row groups into clusters whose positions do not overlap.
+    """Divide row groups into clusters, so that row groups with overlapping positions are in the same cluster.
 
-    Two row groups of one ordered file that share an entry are in separate clusters.
+    If two successive row groups of an ordered file overlap only in one entry, the two row groups are in separate
+    clusters.
 
     Returns:
         The clusters in the order of positions.

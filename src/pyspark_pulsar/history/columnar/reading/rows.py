@@ -1,6 +1,6 @@
 """A reader of the rows of a range from data files. Executor only.
 
-Decoding the entries of the range returns the same rows.
+The reader returns the same rows as a read of the range from a broker.
 
 A row group that is completely in the range and overlaps no other row group is read alone, with only the query's
 columns. All other row groups are merged by position (module `merge`). Rows are converted to the reader's schema
@@ -45,7 +45,7 @@ _KEY: Final = "__key"
 
 @dataclass(frozen=True, slots=True)
 class RowBatch:
-    """A part of the rows of a range, or a report of the position that the read has reached."""
+    """A batch of rows of a range, or a report of the position that the read has reached."""
 
     rows: pa.RecordBatch | None
     """The rows in the query's output schema, at least one; None if the batch only reports `reached`."""
@@ -86,7 +86,7 @@ class TableReader:
     def rows(self, files: Sequence[DataFile], wanted: RowRange) -> Generator[RowBatch, None, None]:
         """Yield all rows of the range that the query selects, in the order of positions.
 
-        If a message cannot be decoded and option `mode` is `FAILFAST`, raises the errors of `EntryDecoder`.
+        If option `mode` is `FAILFAST` and a message cannot be decoded, the method raises the errors of `EntryDecoder`.
 
         Args:
             files: The data files that may have rows of the range.
@@ -180,7 +180,7 @@ class TableReader:
 def _next_position(
     cluster: Sequence[RowGroup], following: Sequence[RowGroup] | None, wanted: RowRange
 ) -> Position | None:
-    """Return the earliest position that a row after a cluster can have, or None if this position is unknown."""
+    """Return the earliest position of a row in the clusters after `cluster`, or None if this position is unknown."""
     if following is None:
         return wanted.end
     lasts = [group.last for group in cluster]

@@ -1,9 +1,8 @@
 """Conversion of rows of data files to the columns of a read. Executor only.
 
-The conversion of a row depends on the schema with which the row was written.
-The columns of the read are found among the table's columns (`columns.resolution`). If the table's columns do not
-contain the values directly, the table's columns of a row are encoded as a payload. The read then decodes this payload
-like a kept payload (`kept_payloads`).
+The conversion of a row depends on the schema with which the row was written. Usually, a column of the read is a column
+of the table (`columns.resolution`). If the table's columns do not contain the values directly, the columns of each row
+are encoded as a payload. The read then decodes this payload like a kept payload (`kept_payloads`).
 """
 
 from __future__ import annotations
@@ -58,7 +57,7 @@ class TieredRows:
         self._payloads: PayloadRows | None = None
 
     def decodes(self, group: RowGroup, names: frozenset[str]) -> bool:
-        """Return whether any row of a row group needs columns in `names` that must be decoded from the row's payload.
+        """Return whether the columns `names` of some row of a row group must be decoded from a payload.
 
         Raises:
             ColumnsUnavailable: The table does not determine one of the columns.
@@ -69,7 +68,7 @@ class TieredRows:
         return any(self._resolution(number, names).columns is None for number in self._schemas(group))
 
     def batches(self, group: RowGroup, fields: Mapping[str, pa.Field]) -> Iterator[pa.RecordBatch]:
-        """Yield the rows of a row group, in its order.
+        """Yield the rows of a row group, in the order of the row group.
 
         Args:
             group: The row group.
@@ -169,7 +168,7 @@ class TieredRows:
         return rows
 
     def _payload_rows(self) -> PayloadRows:
-        """Return the converter of a read without a schema, in which the value of a message is its payload."""
+        """Return a converter for reads without a schema. Such a read returns the payload of a message as the value."""
         topic = str(self._partition.topic)
         return PayloadRows(
             resolve_read_schema(None, topic=topic),
@@ -179,7 +178,7 @@ class TieredRows:
         )
 
     def _source(self, file: FieldIndex, name: str) -> str:
-        """Return the file's name for a column that all schemas have.
+        """Return the name in a file of a column that all schemas have, such as `TIERED_BY`.
 
         Raises `ColumnsUnavailable` if the file lacks the column.
         """
@@ -206,7 +205,10 @@ class _Columns:
     """The values of columns that the file omits because all rows have the same value, by the table's column names."""
 
     def projection(self, target: pa.Field, absent: Absent = NULL) -> ColumnProjection:
-        """Return the conversion to a column of the reader. Raises the ValueError of `ColumnProjection`."""
+        """Return the conversion of a file's column to the reader's column `target`.
+
+        Raises the ValueError of `ColumnProjection`.
+        """
         column = self.columns.get(target.name)
         if column is not None and stored_name(column) in self.constants:
             absent = constant(target, column, self.constants[stored_name(column)])
@@ -225,12 +227,14 @@ class _SchemaRows:
     projections: dict[str, ColumnProjection | None] = field(default_factory=dict)
     """The conversions to the columns of the read, by column name. The column `IS_DECODED` has no conversion (None)."""
     tiered: dict[str, ColumnProjection] = field(default_factory=dict)
-    """The conversions to the value columns of `payload`, by column name. Empty if `is_decoded` is false."""
+    """The conversions to the value columns of `payload`, by column name. The mapping is empty if `is_decoded` is false.
+    """
     further: dict[str, ColumnProjection] = field(default_factory=dict)
     """The conversions to metadata columns that are needed in addition to the columns of the read."""
     payloads: PayloadRows | None = None
     defaults: list[str] = field(default_factory=list)
-    """The columns of the read that contain defaults of a record's fields. If a message is a null value, they are null.
+    """The columns of the read that contain the default of a record's field. In rows of null values, these columns are
+    null.
     """
 
     @property

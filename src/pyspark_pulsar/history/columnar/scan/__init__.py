@@ -3,6 +3,6 @@
 Modules:
 
     spark_columns   the type and the default with which Spark reads each column from files
-    tiered_columns  checks that rows of other schemas have the reader's fields under the same names
+    tiered_columns  checks that rows of each schema have the reader's fields under the reader's names
     hadoop          URLs and settings of stores in the form of Hadoop's file systems
 """

@@ -1,4 +1,4 @@
-"""URLs and settings of a table's files for Hadoop's file systems, with which Spark reads Parquet. Pure.
+"""URLs and settings with which Spark reads a table's Parquet files from Hadoop's file systems. Pure.
 
 Local folders and HDFS need no settings. S3 needs Hadoop's S3A (https://hadoop.apache.org/docs/stable/hadoop-aws), which
 PySpark from pip does not contain. Iceberg's settings for S3 are converted to Hadoop's settings. For all other stores,
@@ -27,7 +27,9 @@ _OTHER_S3_SETTINGS: Final = {
     "anonymous", "connect-timeout", "force-virtual-addressing", "request-timeout", "resolve-region",
     "retry-strategy-impl", "server-side-encryption", "sse-kms-key-id",
 }  # fmt: skip
-"""S3 settings that `_s3a` converts in another way, or that do not affect reads."""
+"""S3 settings that have no fixed equivalent in S3A. `_s3a` converts some of these settings. The other settings do not
+affect reads.
+"""
 _PROVIDER: Final = "fs.s3a.aws.credentials.provider"
 _PROVIDERS: Final = "org.apache.hadoop.fs.s3a."
 
@@ -36,7 +38,7 @@ def hadoop_url(url: str) -> str:
     """Convert a URL to Hadoop's form. Local paths are unescaped."""
     if url.startswith(_FILE):
         path = url.removeprefix(_FILE)
-        # The URL may contain a host name. It is always the local host.
+        # The URL can contain a host name, which is always the local host.
         path = path[path.find("/", 2) :] if path.startswith("//") else path
         return f"{_FILE}//{unquote(path)}"
     scheme, separator, place = url.partition("://")

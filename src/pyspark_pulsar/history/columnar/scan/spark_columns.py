@@ -1,7 +1,7 @@
 """The plan with which Spark's own Parquet scan reads the columns of a query from a table's files. Pure.
 
-Spark finds columns by their names in the files, and reads them with the types of the reader's schema. Spark reads the
-same values as our own reader (module `projection`) in these cases:
+Spark finds columns by their names in the files, and reads the columns with the types of the reader's schema. In these
+cases, Spark reads the same values as the reader of this package (module `projection`):
 
     in the file                     Spark reads                 why the result is the same
     the type of the reader          that type
@@ -13,8 +13,9 @@ same values as our own reader (module `projection`) in these cases:
                                                                 `EXISTS_DEFAULT` of Spark's own tables
     no such field inside a column   the reader's type           null
 
-All other cases are `NotScannable`, for three reasons. Spark reads times of day and intervals differently. Spark cannot
-fill in the defaults of fields inside a column. Some names do not identify a field (`TableFiles.unclear_names`).
+All other cases are `NotScannable`, for three reasons. Spark reads times of day and intervals differently from this
+package. Spark cannot fill in the defaults of fields inside a column. Some names do not identify one field
+(`TableFiles.unclear_names`).
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ class ScannedColumn:
     scanned: pa.DataType | None
     """The type with which Spark reads the column from files; None if no file has the column.
 
-    If the reader's type differs, Spark casts the values to the reader's type.
+    If the type in `field` is another type, Spark casts the values to the type in `field`.
     """
     default: str | None
     """The value for files that lack the column, as text that Spark casts to the column's type. None means null."""
@@ -106,7 +107,7 @@ def _scanned_type(path: str, kind: pa.DataType, stored: pa.DataType) -> pa.DataT
 def _scanned_member(path: str, member: pa.Field, stored: pa.StructType) -> pa.Field:
     position = stored.get_field_index(member.name)
     if position < 0:
-        # Files may lack the member. `_leaves_with_default` checks the member's default.
+        # The table lacks the member. `_leaves_with_default` checks the member's default.
         return member.with_type(_unstored_type(f"{path}.{member.name}", member.type))
     return member.with_type(_scanned_type(f"{path}.{member.name}", member.type, stored.field(position).type))
 
@@ -118,7 +119,7 @@ def _unstored_type(path: str, kind: pa.DataType) -> pa.DataType:
 
 
 def _has_parquet(kind: pa.DataType) -> bool:
-    """Return whether Spark reads a leaf of this type correctly from our Parquet files."""
+    """Return whether Spark reads a leaf of this type correctly from the Parquet files of this package."""
     return not (
         types.is_null(kind) or types.is_time(kind) or types.is_duration(kind) or types.is_interval(kind)
     )
@@ -136,7 +137,7 @@ def _is_wider_decimal(stored: pa.DataType, kind: pa.DataType) -> bool:
 def _leaves_with_default(
     kind: pa.DataType, stored: pa.DataType, absent: Absent, path: str
 ) -> Iterator[frozenset[int]]:
-    """Yield the ids of the leaves of each nested field with a default other than null. Each file must contain them.
+    """Yield, for each nested field with a default other than null, the ids of leaves that each file must contain.
 
     Raises:
         NotScannable: No file contains such a field.
@@ -175,7 +176,10 @@ def _require(path: str, leaves: frozenset[int], files: TableFiles) -> None:
 
 
 def _default(column: pa.Field, absent: Absent) -> str | None:
-    """Return the text of a column's default. Raises `NotScannable` if Spark cannot certainly parse the value."""
+    """Return the text of a column's default, or None if the default is null.
+
+    Raises `NotScannable` if it is not certain that Spark parses the text as the default.
+    """
     if absent.value is None:
         return None
     text = _text(absent.value[0].as_py())
@@ -198,5 +202,5 @@ def _text(value: Any) -> str | None:
 
 
 def statistics_columns(columns: Mapping[str, ScannedColumn]) -> list[str]:
-    """Return the columns whose statistics can exclude files. These are the columns whose values Spark does not cast."""
+    """Return the names of columns whose statistics can exclude files: the columns that Spark does not cast."""
     return [name for name, column in columns.items() if column.scanned == column.field.type]

@@ -1,11 +1,11 @@
-"""Checks that Spark's own Parquet scan reads a reader's fields correctly from rows of other schemas. Pure.
+"""Checks that Spark's own Parquet scan reads a reader's fields correctly from rows of each stored schema. Pure.
 
 Spark finds columns by their names in files. If a file lacks a column, Spark returns the same value for all rows of the
 file. So each schema with which rows were written must either have the reader's fields under the reader's names, or lack
 these fields completely. A default other than null is correct only under two conditions:
 
-  * Our writer wrote the file. Other engines fill absent columns with null.
-  * No message is a null value. The fields of a null value are null and not the defaults.
+  * The writer of this package wrote the file. Other engines fill absent columns with null when they rewrite a file.
+  * No message is a null value. The fields of a null value are null, and do not have their defaults.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def check_tiered(
         absent: The values of the reader's columns for rows whose schema lacks the field, by column name.
 
     Raises:
-        NotScannable: A scan by names may return other values.
+        NotScannable: A scan by names may return wrong values.
 
     """
     requested = list(columns)

@@ -1,11 +1,12 @@
 """The statistics of a data file's columns, for the commit that adds the file to a table. Pure.
 
-Engines use these statistics to skip files, so a bound that excludes a value of the file loses rows. A column has either
-both bounds or no bounds. A column has no bounds in these cases:
+Engines use these statistics to skip files. If a bound excluded a value of the file, queries would lose rows. A column
+has either both bounds or no bounds. A column has no bounds in these cases:
 
   * The column is inside a list or map.
   * A row group with values of the column has no bounds, for example because of texts of more than 4 kB.
-  * The column is floating point and contains NaN. Some engines sort NaN after all numbers, and other engines before.
+  * The column is floating point and contains NaN. Some engines sort NaN after all numbers, and other engines sort NaN
+    before all numbers.
 
 The footer has no statistics of floating-point columns. The writer collects these statistics while it writes the values.
 """
@@ -44,7 +45,7 @@ class Fractions:
     """
 
     def join(self, others: Fractions) -> Fractions:
-        """Return the statistics of the values of this object and of `others` together."""
+        """Return the statistics of all values that this object or `others` describes."""
         nulls, nans = self.nulls + others.nulls, self.nans + others.nans
         if self.bounds is None or others.bounds is None:
             return Fractions(nulls, nans, self.bounds or others.bounds)
@@ -112,13 +113,14 @@ def _collect_fractions(path: Path, values: pa.ChunkedArray, collected: dict[Path
     elif types.is_floating(values.type):
         nans = pc.sum(pc.is_nan(values)).as_py() or 0
         least, largest = (pc.min_max(values)[side].as_py() for side in ("min", "max"))
-        # Some engines sort -0.0 before 0.0, and other engines treat both as equal. So each bound includes both.
+        # Some engines sort -0.0 before 0.0, and other engines treat both as equal. So if a bound is a zero, the range
+        # includes both zeros.
         bounds = None if least is None else (least or -0.0, largest or 0.0)
         collected[path] = Fractions(values.null_count, nans, bounds)
 
 
 def _leaves(path: Path, fields: Sequence[pa.Field]) -> Iterator[tuple[Path, pa.Field, bool]]:
-    """Yield the path and field of each leaf, and whether the leaf is inside a list or map. The file's order is kept."""
+    """Yield, in the file's order, the path and field of each leaf, and whether the leaf is inside a list or map."""
     for field in fields:
         kind, own = field.type, (*path, field.name)
         if types.is_struct(kind):
@@ -143,7 +145,7 @@ def _bounds(kind: pa.DataType, statistics: Sequence[Any]) -> tuple[Any, Any] | N
     filled = [one for one in statistics if one.num_values]
     if not filled or not all(one.has_min_max for one in filled):
         return None
-    # Python cannot represent dates and times outside the years 1 to 9999.
+    # Raw bounds are integers. Python cannot represent dates and times outside the years 1 to 9999.
     is_raw = types.is_temporal(kind)
     return (
         min(one.min_raw if is_raw else one.min for one in filled),

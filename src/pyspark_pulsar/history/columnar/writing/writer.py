@@ -1,16 +1,18 @@
-"""A writer that writes the rows of a split to data files, in the process that reads the split. Executor only.
+"""A writer for the rows of a split. The writer runs in the process that reads the split.
 
-All rows of a file have the same topic partition and the same partition key of the table, such as one day. Rows are in
-the order of positions. If the table has sort columns, the rows of each row group are sorted by the sort columns
-instead.
+This process is an executor, or a process of tiering without Spark.
+
+All rows of a file have the same topic partition and the same partition key of the table, such as one day. If the table
+has no sort columns, the rows are in the order of positions. With sort columns, the rows of each row group are sorted by
+the sort columns.
 
 A file contains either complete ledgers of its split, or a part of one ledger. The table's statistics record only the
 smallest and the largest ledger and entry of a file. Because a file never contains several incomplete ledgers, these
 statistics show exactly where one file ends and the next file begins.
 
 The name of a file is `{partition}-{ledger}-{entry}-{uuid}.parquet`, with the position of the first row. A failed task
-leaves files that no commit names. If a task runs again, or at the same time as another attempt, each attempt writes
-files with other names. No file is ever overwritten.
+can leave files that no commit names. Each attempt of a task writes files with different names, so no file is ever
+overwritten.
 """
 
 from __future__ import annotations
@@ -44,7 +46,7 @@ from pyspark_pulsar.model.topic import TopicPartition
 from pyspark_pulsar.runtime import uuid
 
 _MOST_OPEN_FILES: Final = 8
-"""The maximum number of open files, with one file for each partition key.
+"""The maximum number of open files. Each partition key has at most one open file.
 
 Usually only one file is open, because publish times rarely decrease.
 """
@@ -97,10 +99,10 @@ class DataFileWriter:
         self._created_urls: list[str] = []
         self._ledger = -1
         self._split_keys: set[PartitionKey] = set()
-        """The partition keys for which a file with rows of the current ledger has already been closed."""
+        """The partition keys of closed files that contain rows of the current ledger."""
 
     def write(self, batches: Iterable[pa.RecordBatch]) -> Iterator[WrittenFile]:
-        """Write batches, and yield each file when it is complete. All files are complete when the batches end.
+        """Write batches, and yield each file when it is complete. The last files are complete after the last batch.
 
         Raises:
             ColumnsUnavailable: A file cannot be written.
@@ -125,7 +127,7 @@ class DataFileWriter:
         return batch.append_column(TIERED_BY, pa.repeat(pa.scalar(number, pa.int64()), batch.num_rows))
 
     def _close_before_ledger(self, ledger: int) -> Iterator[WrittenFile]:
-        """Close files that contain a part of the previous ledger, and files that are full."""
+        """Close, if `ledger` is a new ledger, the files with a part of the previous ledger, and all full files."""
         if ledger == self._ledger:
             return
         for key, file in list(self._open.items()):

@@ -1,1 +1,1 @@
-"""The complete ledgers of a topic, which a round may tier, and the passed share of their retention."""
+"""The complete ledgers of a topic, which a round can tier, and the share of retention that ledgers have used."""

@@ -1,15 +1,15 @@
-"""The complete ledgers of a topic partition, which may be tiered. Pure.
+"""The complete ledgers of a topic partition. Only complete ledgers are tiered. Pure.
 
-A ledger is complete when no message can be added to it, and when the visibility of all its messages is decided:
+A ledger is complete when no message can be added to the ledger, and no transaction with messages of the ledger is open:
 
   * The ledger is closed.
-  * The end of the visible messages is after the ledger. If a transaction is open, this end is not after the first
-    message of the transaction. So a ledger with messages of an open transaction is not complete. Later ledgers are not
-    complete either, because a table has no gaps.
+  * The end of the visible messages is after the ledger's last entry. If a transaction is open, the end of the visible
+    messages is before the transaction's first message. So a ledger with messages of an open transaction is not
+    complete. Later ledgers are not complete either, because a table has no gaps.
 
-A topic partition is tiered in order, from its first ledger. If ledgers were removed before they were tiered, this is an
-error. If the user has allowed data loss, the range is recorded as lost instead. Module `columnar.positions` describes
-the end of the tiered range.
+A topic partition is tiered in order, from its first ledger. If ledgers were removed before they were tiered, tiering
+fails with an error. If the user has allowed data loss, tiering continues, and records the range of these ledgers as
+lost. Module `columnar.positions` describes the end of the tiered range.
 """
 
 from __future__ import annotations
@@ -53,16 +53,16 @@ def complete_part(
     kept_ms: Callable[[], int | None],
     fail: bool,
 ) -> CompletePart | None:
-    """Return the next part of a topic partition, or None if the table needs no commit.
+    """Return the next part of a topic partition to tier, or None if the table needs no commit for this partition.
 
     Args:
         partition: The topic partition.
         present: The present ledgers of the topic partition.
         previous: The range of the partition that is already tiered; None if no message is tiered.
-        readable_end: The end of the visible messages: open transactions have no entries before this position.
+        readable_end: The end of the visible messages. No entry before this position belongs to an open transaction.
         now_ms: The present time, in Unix milliseconds.
         max_bytes: The approximate size of a part, in bytes. A part has at least one ledger.
-        before: The id of the first ledger that may not be tiered yet; None if all ledgers may be tiered.
+        before: The id of the first ledger that must not be tiered yet; None if all complete ledgers can be tiered.
         kept_ms: A function that returns how long retention keeps acknowledged messages, in milliseconds. None means
             forever. The function is called only if the result depends on retention.
         fail: Whether lost ledgers are an error. If false, lost ledgers are only logged.
@@ -98,7 +98,10 @@ def complete_part(
 def _tiered_up_to(
     tiered: TieredPartition, start: Position, last: Ledger | None, ledgers: Sequence[Ledger], now_ms: int
 ) -> TieredPartition | None:
-    """Return the tiered range of a topic partition after `last` is tiered, or None if no ledger is or was tiered."""
+    """Return the tiered range of a topic partition after ledger `last` is tiered.
+
+    If `last` is None, this round tiers no ledger. If no earlier round tiered a ledger either, the result is None.
+    """
     if last is None and tiered.end.is_earliest:
         return None
     end = start if last is None else Position(last.id, last.entries)
@@ -140,8 +143,8 @@ def _needs_commit(
 ) -> bool:
     """Return whether the new tiered range must be committed.
 
-    If only `seen_at` has changed, a commit is necessary from time to time. Otherwise `seen_at` would be too old when
-    retention removes the ledger.
+    If only `seen_at` has changed, a commit is necessary after each quarter of the retention time. Without these
+    commits, `seen_at` would be too old when retention removes the ledger.
     """
     if previous is None or (previous.end, previous.next, previous.lost) != (
         reached.end,

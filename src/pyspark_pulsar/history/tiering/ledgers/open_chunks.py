@@ -2,9 +2,9 @@
 
 The position of a chunked message is the position of its last chunk. If tiering did not wait for the last chunk,
 retention could remove the ledger with the first chunks. Then the message could not be assembled when its last chunk is
-tiered. So the tiered range ends before the ledger in which the message begins, until the last chunk arrives. If the
-producer has died, the last chunk never arrives. An hour after the ledger was closed, tiering stops waiting for the
-message. Consumers have a similar limit (`expireTimeOfIncompleteChunkedMessage`, one minute by default).
+tiered. So until the last chunk arrives, the tiered range ends before the ledger with the first chunk. If the producer
+has died, the last chunk never arrives. So tiering stops waiting for the message an hour after the ledger with the first
+chunk was closed. Consumers have a similar limit (`expireTimeOfIncompleteChunkedMessage`, one minute by default).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def ledgers_with_open_chunks(
     ledgers: Mapping[TopicPartition, TopicLedgers],
     now_ms: int,
 ) -> dict[TopicPartition, int]:
-    """Return the first ledger of each topic partition that may not be tiered yet.
+    """Return the ledgers before which the tiered range must end, because tiering waits for chunks of messages.
 
     Args:
         splits: The splits of a round, in the order of positions.
@@ -35,7 +35,8 @@ def ledgers_with_open_chunks(
         now_ms: The present time, in Unix milliseconds.
 
     Returns:
-        The id of the ledger, by topic partition. A topic partition that may be tiered completely is not in the result.
+        For each topic partition with such a message, the id of the ledger with the message's first chunk. If there are
+        several such messages, the result contains the smallest id.
 
     """
     open_since: dict[TopicPartition, dict[bytes, int]] = {}

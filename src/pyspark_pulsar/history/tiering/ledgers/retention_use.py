@@ -10,7 +10,7 @@ from pyspark_pulsar.errors import PermissionDenied
 from pyspark_pulsar.model.topic import TopicName
 
 WARNING_SHARE: Final = 0.5
-"""The used share of retention at which tiering logs a warning. At this share, half of the retention is left."""
+"""The used share of retention at which tiering logs a warning. At this share, half of the time or size is left."""
 _MEGABYTE: Final = 1 << 20
 
 
@@ -27,19 +27,19 @@ def retention_policy(admin: AdminClient, topic: TopicName) -> Mapping[str, int]:
 
 
 def used_share(policy: Mapping[str, int], seconds: float, size: int) -> float | None:
-    """Return the share of retention that the first ledger that is not tiered has used.
+    """Return the share of the topic's retention that a ledger has used: the first ledger that is not tiered.
 
     Retention removes a ledger after all subscriptions have acknowledged its messages, and after the time limit or the
-    size limit is reached. The size is counted from the ledger to the end of the topic.
+    size limit is reached. The size limit applies to the total size of the ledger and of all later ledgers.
 
     Args:
         policy: The topic's retention policy.
-        seconds: The time since the ledger was closed; 0 if no such ledger exists.
+        seconds: The time since the ledger was closed; 0 if all closed ledgers are tiered.
         size: The size of the ledger and of all later ledgers, in bytes.
 
     Returns:
-        The share. 1.0 or more means that retention may have removed the ledger. None means that the policy is unknown,
-        or does not keep acknowledged messages.
+        The share. A share of 1.0 or more means that retention can remove the ledger at any time. None means that the
+        policy is unknown, or does not keep acknowledged messages.
 
     """
     minutes, megabytes = int(policy.get("retentionTimeInMinutes", 0)), int(policy.get("retentionSizeInMB", 0))

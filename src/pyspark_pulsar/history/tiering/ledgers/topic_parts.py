@@ -1,4 +1,4 @@
-"""The step `look` of a round, which finds the complete ledgers of a topic that are not tiered yet."""
+"""The step `look` of a round. The step finds the complete ledgers of a topic that are not tiered yet."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def complete_parts(
     held: Mapping[TopicPartition, int],
     round_bytes: int,
 ) -> tuple[dict[TopicPartition, CompletePart], dict[TopicPartition, TopicLedgers]]:
-    """Return, for each topic partition, the part to tier in the next round, and the ledgers.
+    """Return two mappings by topic partition: the part to tier in this round, and the present ledgers.
 
     Args:
         client: Finds the ends of the topic partitions. The caller closes the client.
@@ -44,8 +44,9 @@ def complete_parts(
         topic: The topic that is tiered.
         table: The table in its present state.
         note: The topic's note, or None if the topic has no note.
-        held: The first ledger with an incomplete chunked message, by topic partition.
-        round_bytes: The limit on the stored bytes that are tiered of each topic partition.
+        held: The id of the first ledger with an incomplete chunked message, by topic partition. This ledger is not
+            tiered.
+        round_bytes: The approximate limit on the size of each part, in stored bytes.
 
     Raises:
         DataLossError: Ledgers were removed before they were tiered.
@@ -113,7 +114,7 @@ def _check_end(
     present: TopicLedgers,
     note: TierNote,
 ) -> None:
-    """Raise `TierMismatch` if the table was restored to an earlier state, and removed ledgers are now missing in it."""
+    """Raise `TierMismatch` if the table was restored to an earlier state, and lacks messages of removed ledgers."""
     kept_ms = partial(retention_ms, admin, partition)
     if not tiered.is_outlived(present.ledgers[0].id, time.time_ns() // 1_000_000, kept_ms):
         note.check_end(partition, tiered)
@@ -122,9 +123,10 @@ def _check_end(
 def _readable_end(
     admin: AdminClient, partition: TopicPartition, present: TopicLedgers, end: Position
 ) -> Position:
-    """Return the position after the last visible message, and after the hidden entries that follow this message.
+    """Return the end of the visible messages of a topic partition, for comparison with closed ledgers.
 
-    Hidden entries are markers and aborted messages in closed ledgers.
+    `end` is the position after the last visible message. Markers and aborted messages can follow this message in closed
+    ledgers. The result is after these hidden entries.
     """
     closed = [ledger for ledger in present.ledgers if not ledger.is_open and ledger.entries]
     if not closed or Position(closed[-1].id, closed[-1].entries) <= end:

@@ -1,11 +1,11 @@
 """Writers that write splits in a Spark job. Each split is one task, and Spark repeats a task if the executor is lost.
 
 If a task fails with an error of this package, the task returns the error as its result. So Spark does not repeat the
-task, and the error is reported for the topic. The next run tries again.
+task, and the error is reported for the topic. The next run of tiering writes the split again.
 
-The job reads a data source of this module, whose rows contain the results of the tasks. A data source needs neither
-pandas nor RDDs, so the job works in classic sessions and in Spark Connect. The pickled class of the data source
-contains the tasks, so no plan or log shows them.
+The job reads a data source of this module. The rows of the data source contain the results of the tasks. A data source
+needs neither pandas nor RDDs, so the job works in classic sessions and in Spark Connect. The pickled class of the data
+source contains the tasks, so no plan or log shows the settings of a task.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from pyspark_pulsar.runtime import threading
 _NAME: Final = "pyspark_pulsar_tiering"
 _SCHEMA: Final = "number bigint, split binary"
 _ONE_JOB: Final = threading.Lock()
-"""A lock for jobs. A data source is registered by name, so only one job at a time may register its data source and run.
+"""A lock for jobs. A data source is registered by name, so only one job at a time can register its data source and run.
 """
 
 
 class SparkWriters:
     """A set of writers in a Spark session.
 
-    Several threads may use an object. A process runs only one job at a time, on all free executors.
+    Several threads can use one object. A process runs only one job at a time, on all free executors.
     """
 
     def __init__(self, spark: SparkSession) -> None:
@@ -41,7 +41,7 @@ class SparkWriters:
     def write(self, tasks: Sequence[WriteTask]) -> list[WrittenSplit]:
         """Write the splits, and return the results in the order of the tasks.
 
-        If a task fails repeatedly, also raises Spark's error.
+        If Spark repeats a task in vain, the method raises Spark's error.
 
         Raises:
             PulsarError: The error of the first split that could not be written.

@@ -1,7 +1,7 @@
 """Writers that write splits in processes of this machine, and the protocol of all writers (see also `spark_writers`).
 
-One call of `write_split` writes a split, in any process. The reader of this package reads the split, and a
-`DataFileWriter` in the same process writes the rows. The result contains the names and footers of the files.
+One call of `write_split` writes one split, and can run in any process. The reader of this package reads the split, and
+a `DataFileWriter` in the same process writes the rows. The result contains the names and footers of the files.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def write_split(task: WriteTask) -> WrittenSplit:
     """Write the rows of a split to data files.
 
     Raises:
-        TieringFailed: Another library raised an error. This error is converted, because it may not be picklable.
+        TieringFailed: Another library raised an error. The error is converted, because some errors cannot be pickled.
         PulsarError: The errors of `read_split` and `DataFileWriter.write`.
 
     """
@@ -65,7 +65,7 @@ def write_split(task: WriteTask) -> WrittenSplit:
 
 
 class Writers(Protocol):
-    """A writer of splits. Several threads may use an object, and each call has the tasks of one topic."""
+    """A writer of splits. Several threads can use one object, and each call has the tasks of one topic."""
 
     def write(self, tasks: Sequence[WriteTask]) -> list[WrittenSplit]:
         """Write the splits, and return the results in the order of the tasks.
@@ -77,9 +77,9 @@ class Writers(Protocol):
 
 
 class ProcessWriters:
-    """A set of writers in `processes` processes of this machine. If the number is 1, the caller's process writes.
+    """A set of writers in `processes` processes of this machine. If `processes` is 1, the caller's process writes.
 
-    Each process has a separate pool, because all processes of a pool fail when one of them is killed.
+    Each process has a separate pool, because if one process of a pool is killed, all processes of the pool fail.
     """
 
     def __init__(self, processes: int) -> None:
@@ -113,7 +113,7 @@ class ProcessWriters:
             self._free.put(process)
 
     def close(self) -> None:
-        """End the processes. The splits of tasks that have not started are not written."""
+        """End the processes. Tasks that have not started are canceled."""
         if self._threads is None:
             return
         self._threads.shutdown(cancel_futures=True)
@@ -123,5 +123,6 @@ class ProcessWriters:
 
 def _start_process() -> ProcessPoolExecutor:
     """Return a pool of one process. The process starts when the pool gets its first task."""
-    # The process is not forked, because in a forked copy, locks of the parent's threads may never be released.
+    # The process is not forked, because a forked process copies locks that threads of the parent hold. No thread of the
+    # forked process would release these locks.
     return ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn"))
