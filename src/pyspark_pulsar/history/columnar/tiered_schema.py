@@ -145,7 +145,8 @@ def _payload(document: Mapping[str, Any], columns: Sequence[pa.Field]) -> Payloa
 
     Args:
         document: The document, in the form of `_payload_json`.
-        columns: The value columns, with the time units of the definition. A schema without a record has one column.
+        columns: The value columns, with the time units of the definition. A schema that is not a record has one value
+            column.
 
     """
     if "key" in document:

@@ -25,7 +25,7 @@ def create_or_follow_table(
         The table, and the text of the topic's schema as the table stores the schema (`columnar.tiered_schema`).
 
     Raises:
-        TableMoved: Another process has changed the table since it was loaded.
+        TableMoved: Another process has changed the table since the table was loaded.
         SchemaError: The table cannot store the topic's schema.
         ColumnsUnavailable: The catalog cannot be reached.
 

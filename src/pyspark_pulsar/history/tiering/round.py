@@ -1,4 +1,4 @@
-"""A round of tiering a topic, which writes complete ledgers to data files and commits the files. Runs in any process.
+"""A round of tiering for one topic: the step from complete ledgers to committed data files. Runs in any process.
 
     look       reads the table's positions, the topic's ledgers, and the ends of visible messages       ledgers
     compare    checks that the table is the table in the topic's note; updates the note                 topic_note

@@ -48,7 +48,7 @@ class TopicOutcome:
     fault: PulsarError | None = None
     """The error of the last round, which committed no files; None if no round failed."""
     retention_used: float | None = None
-    """The share of retention that the first ledger that is not tiered has used (`retention_use.used_share`).
+    """The used share of retention of the first ledger that is not tiered (`retention_use.used_share`).
 
     The value is None if all closed ledgers are tiered, or if the share is unknown.
     """
@@ -191,7 +191,7 @@ def _tier_topic(tier_round: TierRound, topic: TopicName) -> TopicOutcome:
 
 
 def _retention_used(options: ReadOptions, topic: TopicName) -> float | None:
-    """Return the share of retention that the first ledger that is not tiered has used.
+    """Return the used share of retention of the first ledger that is not tiered.
 
     Log a warning if the share is large.
     """

@@ -168,7 +168,7 @@ def _is_exact(kind: tree.Type) -> bool:
 
 
 def _is_raw(kind: tree.Type) -> bool:
-    """Return whether a reader sees a value as its JSON text."""
+    """Return whether a reader returns the values of a type as JSON texts."""
     return isinstance(kind, tree.Leaf) and kind.form == _RAW
 
 

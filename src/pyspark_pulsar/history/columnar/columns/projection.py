@@ -67,7 +67,7 @@ class ColumnProjection:
             target: The column of the reader.
             table: The table's column, with the reader's names at every depth; None if the table lacks the column.
             file: The columns of the file.
-            absent: The value of the column if the table lacks it.
+            absent: The value of the column if the table lacks the column.
 
         Raises:
             ValueError: The file lacks the table's column, or the column's values cannot be converted to `target`.

@@ -68,8 +68,8 @@ def _value_columns(
     if tiered.pair is not None and reader.pair is not None:
         is_other_key = tiered.pair.key.definition != reader.pair.key.definition
         if tiered.pair.separated != reader.pair.separated or (tiered.pair.separated and is_other_key):
-            # The table stores each key as it was sent, even if the value is null. The table cannot keep the payload of
-            # such a message.
+            # The table stores the encoded key of each message, even if the message's value is null. The table cannot
+            # keep the payload of a message with a null value.
             found.decode()
             return []
         sides = (

@@ -9,7 +9,7 @@ If another process has committed first, our commit has one of these results:
     our commit           result
     create, evolve       the commit fails
     add files            the commit fails if the other commit is from this package, or changed columns or settings;
-                         it runs again on the newer state if another engine rearranged or removed files
+                         the commit runs again on the newer state if another engine rearranged or removed files
     replace files        the commit fails
 
 The fence (`positions.COMMITS`) shows whether the other commit is from this package. The fence is the number of a

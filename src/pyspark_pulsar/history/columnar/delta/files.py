@@ -33,7 +33,7 @@ _HAPPENED: Final = "__eventTime"
 
 @dataclass(frozen=True, slots=True)
 class AddedFile:
-    """A data file in the log of the table."""
+    """A data file that the table's log lists."""
 
     name: str
     """The path of the file in the store, relative to the table."""

@@ -192,8 +192,7 @@ def _bounds_of_all(group: Any, leaf: int | None) -> Bounds | None:
 def _read_deleted_rows(storage: TableStorage, file: DataFile) -> pa.Array | None:
     """Return the row numbers of the deleted rows, or None if the file has no delete files.
 
-    The format of the delete files is the position delete file of the Iceberg specification, with the columns
-    `file_path` and `pos`.
+    Format: position delete files of the Iceberg specification, with the columns `file_path` and `pos`.
     """
     if not file.deletes:
         return None

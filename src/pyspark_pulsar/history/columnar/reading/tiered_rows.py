@@ -94,7 +94,7 @@ class TieredRows:
                 yield _combine_rows(batch, batch.column(tiered_by), rows)
 
     def _schemas(self, group: RowGroup) -> tuple[int, ...]:
-        """Return the ids of the schemas with which rows of the row group were written. Raises `ColumnsUnavailable`."""
+        """Return the ids of the schemas with which the row group's rows were written. Raises `ColumnsUnavailable`."""
         place = (group.file.file.url, group.index)
         if place not in self._numbers:
             bounds = group.tiered_by
@@ -196,7 +196,7 @@ class TieredRows:
 
 @dataclass(frozen=True)
 class _Columns:
-    """The columns of a table in one of its files."""
+    """The columns of a table, and where one data file stores the columns."""
 
     file: FieldIndex
     columns: Mapping[str, pa.Field]
@@ -230,7 +230,7 @@ class _SchemaRows:
     """The conversions to the value columns of `payload`, by column name. The mapping is empty if `is_decoded` is false.
     """
     further: dict[str, ColumnProjection] = field(default_factory=dict)
-    """The conversions to metadata columns that are needed in addition to the columns of the read."""
+    """The conversions to metadata columns that `convert` needs in addition to `projections`, by column name."""
     payloads: PayloadRows | None = None
     defaults: list[str] = field(default_factory=list)
     """The columns of the read that contain the default of a record's field. In rows of null values, these columns are

@@ -1,8 +1,8 @@
 """Checks that Spark's own Parquet scan reads a reader's fields correctly from rows of each stored schema. Pure.
 
-Spark finds columns by their names in files. If a file lacks a column, Spark returns the same value for all rows of the
-file. So each schema with which rows were written must either have the reader's fields under the reader's names, or lack
-these fields completely. A default other than null is correct only under two conditions:
+Spark finds columns by their names in files. If a file lacks a column, Spark returns one value for all rows of the file:
+the column's default or null. So each schema with which rows were written must either have the reader's fields under the
+reader's names, or lack these fields completely. A default other than null is correct only under two conditions:
 
   * The writer of this package wrote the file. Other engines fill absent columns with null when they rewrite a file.
   * No message is a null value. The fields of a null value are null, and do not have their defaults.

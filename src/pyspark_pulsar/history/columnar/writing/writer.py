@@ -226,7 +226,7 @@ class DataFileWriter:
             ) from None
 
     def _abandon(self) -> None:
-        """Delete all files of a failed write. No commit names these files, and they would accumulate."""
+        """Delete all files of a failed write, because files that no commit names would accumulate."""
         for file in self._open.values():
             with suppress(OSError, pa.ArrowException, RuntimeError):
                 file.writer.close()

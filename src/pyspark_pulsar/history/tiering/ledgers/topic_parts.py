@@ -56,7 +56,7 @@ def complete_parts(
     """
     partitions = discover_partitions(client, [topic])
     with closing(LogEnds(client)) as log_ends:
-        # A later round tiers the messages that are hidden now.
+        # A later round tiers the messages that open transactions hide now.
         ends = log_ends.ends(partitions, is_repeated=True)
     ledgers = fetch_ledgers(admin, partitions)
     positions, parts = table.positions, {}

@@ -78,7 +78,7 @@ class _Reader(DataSourceReader):
 
 def _source(tasks: tuple[WriteTask, ...]) -> type[DataSource]:
     class TieringSource(DataSource):
-        """A data source whose class is pickled by value, including its tasks."""
+        """A data source that contains the tasks. The class is pickled by value, so the executors receive the tasks."""
 
         @classmethod
         def name(cls) -> str:
