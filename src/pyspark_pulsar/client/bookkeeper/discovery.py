@@ -1,8 +1,8 @@
 """Discovery of write sets by requests to bookies, on executors.
 
-A reader uses this module if the admin REST API does not return a ledger's ensembles. All bookies of the cluster receive
-requests for at most 24 consecutive entries. The answers of the bookies show the write set. The received entries are
-discarded.
+A reader uses this module if the admin REST API does not return a ledger's ensembles. Each bookie of the cluster
+receives requests for the same entries, which are at most 24 consecutive entries. The answers of the bookies show the
+write set. The received entries are discarded.
 """
 
 from __future__ import annotations

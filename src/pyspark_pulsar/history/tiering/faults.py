@@ -1,7 +1,7 @@
 """Conversion of any error during tiering or upkeep to an error that names the topic.
 
-Libraries raise unexpected errors, for example for values, full disks or catalogs. Such an error must not end the rounds
-of other topics.
+Libraries raise unexpected errors, for example for an invalid value, a full disk or an unavailable catalog. Such an
+error must not end the rounds of other topics.
 """
 
 from __future__ import annotations

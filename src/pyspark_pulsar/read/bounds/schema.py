@@ -125,8 +125,8 @@ def _check_readable(resolved: ReadSchema, family: TopicFamily) -> None:
 def _earlier_versions(client: BrokerClient, schemas: Schemas, family: TopicFamily) -> Iterator[SchemaInfo]:
     """Yield at most 100 schema versions before the latest versions, from the newest to the oldest.
 
-    At the same distance from the latest version, the versions of topics whose schemas differ are first. If a registry's
-    versions are not numbers, its earlier versions cannot be enumerated, so none are yielded.
+    If several versions are equally far from their latest versions, the versions of topics with differing schemas are
+    first. If a registry's versions are not numbers, its earlier versions cannot be enumerated, so none are yielded.
     """
     members = dict(family.members)
     topics = [*members, *(topic for topic in schemas if topic not in members)]

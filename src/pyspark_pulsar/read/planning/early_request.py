@@ -11,7 +11,7 @@ from typing import Final, Generic, TypeVar
 from pyspark_pulsar.runtime import Future, time
 
 _SECONDS: Final = 5.0
-"""Maximum age of an early request when a plan uses its answer. An older request is sent again."""
+"""Maximum age of an answer that a plan uses, counted from the early request. An older request is sent again."""
 
 Answer = TypeVar("Answer")
 

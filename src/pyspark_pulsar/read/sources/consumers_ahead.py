@@ -16,9 +16,9 @@ The task does not wait for these consumers, with two exceptions. `take` waits fo
 `advance` waits for lookups, a few seconds at most. Failures of prepared consumers have no effect, because the reader of
 the range repeats the lookup and the subscription with its full timeout. Only the reader's errors are raised.
 
-The entries that wait for all prepared consumers have about `MOST_BYTES`, by the sizes in the plan. If these sizes are
-wrong, the connection's buffer fills up, and no entries are received. Then the reader that waits for entries drops all
-prepared consumers (`make_room`). For the rest of the task, brokers send nothing to a prepared consumer before it is
+The buffered entries of all prepared consumers together have about `MOST_BYTES`, estimated from the plan. If these sizes
+are wrong, the connection's buffer fills up, and no entries are received. Then the reader that waits for entries drops
+all prepared consumers (`make_room`). For the rest of the task, brokers send nothing to a prepared consumer before it is
 used.
 """
 

@@ -2,7 +2,8 @@
 
 For one consumer, a broker reads at most a hundred entries (`dispatcherMaxReadBatchSize`) and sends them. After that,
 the broker requests the next entries from the bookies. With small entries, these steps last longer than the transfer of
-the messages. So several consumers are faster, each one part ahead of the previous consumer (`docs/decisions/0027`).
+the messages. So several consumers are faster. Each consumer begins one part after the previous consumer
+(`docs/decisions/0027`).
 
 The range is cut into parts while it is read, because the size of entries is known only after some are received
 (`EntrySize.part`):

@@ -1,4 +1,4 @@
-"""Computing the digest of rows whose epoch was decided before. Runs on executors only.
+"""The digest of the rows of an epoch that the journal has already decided. Runs on executors only.
 
 The encoder processes the rows in the same way as rows to send, but the rows are not sent.
 """

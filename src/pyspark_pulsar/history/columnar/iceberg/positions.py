@@ -55,7 +55,7 @@ def positions_of_snapshot(metadata: TableMetadata, document: str) -> str | None:
 
 
 def _is_beginning(snapshot: Snapshot) -> bool:
-    """Return whether a snapshot without a parent is the table's first snapshot, so that no parent has expired."""
+    """Return whether a snapshot without a parent is the table's first snapshot. Otherwise its parent has expired."""
     if (snapshot.sequence_number or _FIRST) <= _FIRST or snapshot.summary is None:
         return True
     summary = snapshot.summary.additional_properties
