@@ -102,6 +102,7 @@ class CheckpointRun(Run):
         self.applications += 1
         process = self.process(f"application-{self.applications}")
         process.on_death.append(self._restart)
+        began = self.world.now
 
         def application() -> None:
             try:
@@ -110,18 +111,24 @@ class CheckpointRun(Run):
                 self.world.say(process.name, f"is refused: {fault}")
                 process.on_death.remove(self._restart)
             except PulsarError as fault:
-                self._failed(process, fault)
+                self._failed(process, fault, began)
             self.world.kill(process)
 
         self.world.start(process, process.name, application)
 
-    def _failed(self, process: Process, fault: PulsarError) -> None:
+    def _failed(self, process: Process, fault: PulsarError, began: float) -> None:
         self.world.say(process.name, f"fails: {type(fault).__name__}: {fault}")
         if isinstance(fault, CheckpointLost):
-            if any(change.ended is not None for change in self.changes):
-                self.broken.append(f"{process.name} reports a loss: {fault}")
-            # A process that dies while it creates the checkpoint may leave an index that looks emptied.
+            self._record_loss(process.name, fault, began)
             self.is_over = True
+
+    def _record_loss(self, who: str, fault: CheckpointLost, began: float) -> None:
+        """Record a reported loss, if a change had succeeded before `began`.
+
+        While a process creates the checkpoint, or after it has died, the index looks emptied to other processes.
+        """
+        if any(change.ended is not None and change.ended < began for change in self.changes):
+            self.broken.append(f"{who} reports a loss: {fault}")
 
     def _restart(self) -> None:
         if not self.is_over:
@@ -223,11 +230,11 @@ class CheckpointRun(Run):
                 checkpoint = store.checkpoint(NAME)
                 while not self.is_over:
                     runtime.time.sleep(_PAUSES[self.world.choices.below(len(_PAUSES))])
+                    began = self.world.now
                     try:
                         self._read_all(checkpoint, "reader")
                     except CheckpointLost as fault:
-                        if any(change.ended is not None for change in self.changes):
-                            self.broken.append(f"a reader reports a loss: {fault}")
+                        self._record_loss("a reader", fault, began)
                     except PulsarError as fault:
                         self.world.say("reader", f"fails: {fault}")
 

@@ -16,10 +16,13 @@ from pyspark.sql.datasource import InputPartition
 from pyspark_pulsar.client.broker.client import BrokerClient
 from pyspark_pulsar.client.broker.producer import Producer
 from pyspark_pulsar.client.broker.transaction_coordinator import Coordinators
+from pyspark_pulsar.codec.decoder_pool import DECODERS
 from pyspark_pulsar.errors import DataLossError, PulsarError, TransactionEnded
 from pyspark_pulsar.options import ReadOptions, parse_options
 from pyspark_pulsar.read.microbatch.stream_reader import PulsarStreamReader
 from pyspark_pulsar.read.task import split_reader
+from pyspark_pulsar.read.task.place_health import LOCATION_HEALTH
+from pyspark_pulsar.read.task.schema_cache import SCHEMA_VERSIONS
 from pyspark_pulsar.schema.read_schema import resolve_read_schema
 from pyspark_pulsar.spark import shipped_objects
 from pyspark_pulsar.write.exactly_once.journal_topic import JournalTopicWriter
@@ -101,6 +104,8 @@ class StreamRun(Run):
     def __init__(self, case: Case, *, keeps_history: bool = False) -> None:
         super().__init__(case, keeps_history=keeps_history)
         self.size: Size = case.size
+        for cache in (DECODERS, SCHEMA_VERSIONS, LOCATION_HEALTH):
+            cache.__init__()  # type: ignore[misc]  # forget earlier runs
         self.cluster.entries_of_ledger = self.size.entries_of_ledger
         self.cluster.create_topic(TOPIC, self.size.partitions)
         self.partitions = [f"{TOPIC}-partition-{index}" for index in range(self.size.partitions)]
