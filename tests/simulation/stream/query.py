@@ -311,9 +311,16 @@ class StreamRun(Run):
         return broken
 
     def _messages(self, name: str) -> list[At]:
-        """Return the positions of all messages that were visible at some time, including removed messages."""
+        """Return the positions of all messages that were visible at some time, including removed messages.
+
+        If a message arrives after the timeout of its transaction, the transaction can be open again. Brokers then show
+        no later message.
+        """
         topic = self.cluster.topics[name]
-        entries = [*topic.removed, *topic.entries]
+        open_at = min(topic.open_transactions.values(), default=None)
+        entries = [
+            entry for entry in (*topic.removed, *topic.entries) if open_at is None or entry.at < open_at
+        ]
         committed = {entry.transaction for entry in entries if entry.kind == COMMIT}
         return [
             entry.at
