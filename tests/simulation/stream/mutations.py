@@ -7,7 +7,6 @@ from typing import Any
 
 from pyspark_pulsar.read.microbatch.checked_plan import CheckedPlanner
 from pyspark_pulsar.read.microbatch.progress.query_progress import QueryProgress
-from pyspark_pulsar.read.microbatch.progress.subscription import SubscriptionCursors
 
 Patch = tuple[object, str, Any]
 
@@ -26,5 +25,4 @@ MUTATIONS: dict[str, Callable[[], list[Patch]]] = {
     "a subscription proves nothing": lambda: [
         (CheckedPlanner, "_without_retained", lambda self, starts, removed: removed)
     ],
-    "the subscription is not held": lambda: [(SubscriptionCursors, "follow", lambda *_: None)],
 }
