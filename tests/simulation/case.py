@@ -89,7 +89,8 @@ class Run(ABC):
         self.run_until(lambda: not process.fibers)
 
     def end_troubles(self) -> None:
-        """Let all brokers serve all topics again."""
+        """Let all brokers serve all topics again, without further faults."""
+        self.trouble.stop()
         for broker in self.cluster.brokers:
             broker.is_up, broker.frozen_until = True, 0.0
         for topic in self.cluster.topics.values():

@@ -92,6 +92,10 @@ class Trouble:
         """Number of requests so far."""
         self.on_suspended: Callable[[Process, float], None] = lambda _, __: None
 
+    def stop(self) -> None:
+        """Let no further fault strike."""
+        self._faults.clear()
+
     def on_request(self, broker: Broker, link: Link, handle: Callable[[], None]) -> float | None:
         """Let a broker handle a request, with the faults of this request.
 
