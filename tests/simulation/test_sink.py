@@ -3,20 +3,16 @@
 These tests run in a process of their own (`make simulate`), because the simulation replaces the package's clock.
 """
 
-import itertools
-import random
-import time
-
 import pytest
 
 from simulation.case import Case
+from simulation.checks import assert_mutation_breaks_a_promise, assert_single_faults_keep_the_promises
 from simulation.faults import Fault, Kind
-from simulation.search import mutated, shrunk, single_faults
+from simulation.search import mutated, shrunk
 from simulation.sink.query import Size, random_case
 from simulation.workloads import SINK
 
 SMALLEST = Size(epochs=1, tasks=2, rows=1, partitions=1)
-SECONDS = 60.0
 FOUND_BY = {
     "no marker": 12,
     "markers are not read": 426,
@@ -59,22 +55,12 @@ def test_a_task_waits_until_transaction_buffers_recover(seconds: float, partitio
 
 
 def test_single_faults_keep_the_promises() -> None:
-    """Run every fourth case, from a random one on: all of them need minutes."""
-    first = random.randrange(4)
-    cases = list(itertools.islice(single_faults(SINK, SMALLEST), first, None, 4))
-    assert len(cases) > 200
-    broken = [(case.faults, outcome.faults) for case in cases if (outcome := SINK.run(case)).faults]
-    assert broken == [], f"cases from {first} on"
+    assert_single_faults_keep_the_promises(SINK, SMALLEST, step=4, least=200)
 
 
 @pytest.mark.parametrize("name", FOUND_BY)
 def test_a_mutation_breaks_a_promise(name: str) -> None:
-    end = time.monotonic() + SECONDS
-    with mutated(SINK, name):
-        for seed in itertools.chain([FOUND_BY[name]], itertools.count(1)):
-            if SINK.run(random_case(seed)).faults:
-                return
-            assert time.monotonic() < end, f"no promise was broken by {seed} runs"
+    assert_mutation_breaks_a_promise(SINK, name, FOUND_BY[name])
 
 
 def test_a_broken_run_becomes_simple() -> None:

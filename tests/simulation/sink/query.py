@@ -10,14 +10,11 @@ from __future__ import annotations
 import random
 import re
 from collections import Counter
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, Final
 
 import pyarrow as pa
 
-from pyspark_pulsar.client.broker.client import BrokerClient
-from pyspark_pulsar.client.broker.client_pool import IDLE_SECONDS, ClientPool
 from pyspark_pulsar.errors import CommitUnfinished, PulsarError
 from pyspark_pulsar.model.topic import TopicName
 from pyspark_pulsar.options import WriteOptions, parse_options
@@ -27,7 +24,7 @@ from pyspark_pulsar.write.exactly_once import delivery as delivery_module, task 
 from pyspark_pulsar.write.exactly_once.delivery import ExactlyOnce
 from pyspark_pulsar.write.exactly_once.journal_names import journal_of_stream
 from pyspark_pulsar.write.target import Target
-from simulation import runtime
+from simulation import runtime, spark
 from simulation.case import Case, Run
 from simulation.faults import draw_faults
 from simulation.world import Process
@@ -268,20 +265,14 @@ def _present_partition() -> int:
     return int(memory["task"][2]) if "task" in memory else 0
 
 
-def _pooled_client(options: WriteOptions) -> AbstractContextManager[BrokerClient]:
-    memory = runtime.world.process.memory
-    if "pool" not in memory:
-        memory["pool"] = ClientPool(IDLE_SECONDS)
-    return memory["pool"].client(options)
-
-
-def _separate_processes() -> None:
-    """Separate what each real process has for itself: the pool of clients, and Spark's context."""
-    for module in (delivery_module, exactly_once_task, write_task):
-        module.pooled_client = _pooled_client  # type: ignore[attr-defined]
-    exactly_once_task.present_epoch = _present_epoch  # type: ignore[attr-defined]
-    for module in (exactly_once_task, write_task):
-        module.present_partition = _present_partition  # type: ignore[attr-defined]
-
-
-_separate_processes()
+spark.replace(
+    {
+        delivery_module: {"pooled_client": spark.pooled_client},
+        exactly_once_task: {
+            "pooled_client": spark.pooled_client,
+            "present_epoch": _present_epoch,
+            "present_partition": _present_partition,
+        },
+        write_task: {"pooled_client": spark.pooled_client, "present_partition": _present_partition},
+    }
+)
